@@ -1,4 +1,4 @@
-"""What the rest of the house may ask of the database.  Implementations: ``threads`` (real), ``inline`` (tests)."""
+"""What the rest of the house may ask of the database: kept by ``threads`` (real) and ``inline`` (tests)."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
@@ -10,11 +10,11 @@ class Database(Protocol):
     """Repository functions are synchronous, take the ``apsw.Connection`` first and know nothing of trio."""
 
     async def read(self, fn: Callable[..., T], /, *args: Any) -> T:
-        """Run a bounded, indexed read inline (well under a millisecond), after a checkpoint, on one snapshot."""
+        """Run a bounded, indexed read inline (well under 1 ms), after a checkpoint, on one snapshot."""
         ...
 
     async def read_large(self, fn: Callable[..., T], /, *args: Any) -> T:
-        """Run a read without a useful bound (search, export, check) on the pool, on one snapshot; cancellable."""
+        """Run an unbounded read (search, export, check) on the pool, on one snapshot; it can be cancelled."""
         ...
 
     async def write(self, fn: Callable[..., T], /, *args: Any) -> T:

@@ -1,0 +1,1 @@
+"""Nerve: a self-hosted server that gives AI agents a home."""

@@ -1,0 +1,233 @@
+"""What an agent runtime looks like from the house.  Nothing else of a runtime may be seen outside its folder.
+
+A *client* is what is open: it lives for many turns, because background work outlives a turn and speaks between turns.
+The events of a client have one reader for its whole life; within a turn exactly one ``TurnEnded`` comes, also when the
+turn was interrupted or failed.  An iterator that ends, or raises ``RuntimeGone``, says that the runtime is gone.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from attrs import field, frozen
+
+
+@frozen
+class Capabilities:
+    """AgentCapabilities of the contract, less ``quiet_after_minutes``, which is configuration."""
+
+    stop_task: bool = True
+    transcript: bool = True
+    output: bool = True
+    interrupt_spares_background: bool = True
+
+
+class FileOperation(StrEnum):
+    WRITE = "write"
+    EDIT = "edit"
+    DELETE = "delete"
+    NOTEBOOK_EDIT = "notebook_edit"
+
+
+class TurnStatus(StrEnum):
+    COMPLETED = "completed"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+@frozen
+class Usage:
+    """Tokens of one turn; ``input_tokens`` counts only what no cache served.  ``cost_usd`` is this turn's alone."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cost_usd: float | None = None
+    max_context_tokens: int | None = None
+    num_turns: int | None = None
+
+
+# --- events, past tense -----------------------------------------------------------------------------------------
+
+
+@frozen
+class TextAdded:
+    text: str
+
+
+@frozen
+class ThinkingAdded:
+    text: str
+
+
+@frozen
+class ToolStarted:
+    tool_use_id: str
+    tool: str
+    input: dict[str, Any]
+
+
+@frozen
+class ToolOutputAdded:
+    tool_use_id: str
+    text: str
+
+
+@frozen
+class ToolFinished:
+    tool_use_id: str
+    result: str
+    is_error: bool = False
+
+
+@frozen
+class FileChanged:
+    """A file was changed by a tool that succeeded; ``path`` is absolute."""
+
+    path: str
+    operation: FileOperation
+    tool_use_id: str
+
+
+@frozen
+class ModelObserved:
+    """The model that serves from here on differs from the one before."""
+
+    model: str
+    downgrade: bool = False
+
+
+@frozen
+class CapabilitiesChanged:
+    capabilities: Capabilities
+
+
+@frozen
+class TurnEnded:
+    """The one end of a turn.  ``error`` is the reason, for people, of a failed one; it holds no secret."""
+
+    status: TurnStatus
+    error: str | None = None
+    usage: Usage | None = None
+    native_turn_id: str | None = None
+
+
+AgentEvent = (
+    TextAdded
+    | ThinkingAdded
+    | ToolStarted
+    | ToolOutputAdded
+    | ToolFinished
+    | FileChanged
+    | ModelObserved
+    | CapabilitiesChanged
+    | TurnEnded
+)
+
+
+class RuntimeGone(Exception):
+    """The runtime died.  ``retryable`` is False where playing the turn again would be wrong (a scripted crash)."""
+
+    def __init__(self, reason: str, *, retryable: bool = True) -> None:
+        super().__init__(reason)
+        self.retryable = retryable
+
+
+# --- what a client is opened with, and asked ----------------------------------------------------------------------
+
+
+class SessionHost(Protocol):
+    """What a runtime may ask of the session it works for."""
+
+    async def before_file_change(self, path: Path) -> None:
+        """Keep the file's content, once per session and path, before a tool changes it.
+
+        Returns when the snapshot is stored; a file that is missing, unreadable or above 1 MiB is recorded as such.
+        """
+        ...
+
+
+@frozen
+class SessionSpec:
+    """``native_id`` is the conversation to resume; None opens a fresh one.  ``fork_turn`` branches it there."""
+
+    session_id: str
+    cwd: Path
+    host: SessionHost = field(repr=False)
+    model: str | None = None
+    native_id: str | None = None
+    fork: bool = False
+    fork_turn: str | None = None
+
+
+class TurnSource(StrEnum):
+    """Where a prompt came from.  Plays inside messages are read only from ``web`` and ``api``."""
+
+    WEB = "web"
+    API = "api"
+    TELEGRAM = "telegram"
+    SLACK = "slack"
+    CRON = "cron"
+    WAKEUP = "wakeup"
+    HOOK = "hook"
+    WORKFLOW = "workflow"
+    NOTIFICATION = "notification"
+
+
+@frozen
+class TurnPrompt:
+    turn_id: str
+    text: str
+    source: TurnSource
+    model: str | None = None
+
+
+class AgentClient(Protocol):
+    """An open runtime.  ``prompt`` and ``interrupt`` return at once; what follows arrives as events."""
+
+    @property
+    def native_id(self) -> str:
+        """The conversation that the runtime keeps, for a later resume or fork."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def events(self) -> AsyncIterator[AgentEvent]: ...
+
+    async def prompt(self, turn: TurnPrompt) -> None:
+        """Begin a turn.  Raises RuntimeGone if the runtime is not there any more."""
+        ...
+
+    async def interrupt(self) -> None:
+        """Ask the turn to end (it then ends as ``interrupted``); spares background work where the runtime can."""
+        ...
+
+
+@frozen
+class Availability:
+    """Whether sessions may be created on a runtime, and if not why, for people."""
+
+    available: bool
+    reason: str | None = None
+
+
+class AgentAdapter(Protocol):
+    name: str
+    default_model: str
+
+    async def availability(self) -> Availability:
+        """Bounded to a few seconds; no network."""
+        ...
+
+    def open(self, session: SessionSpec) -> AbstractAsyncContextManager[AgentClient]:
+        """Open a client.  However the context is left, everything ends on the other side too."""
+        ...
+
+    async def forget(self, native_id: str) -> None:
+        """Remove the runtime's own record of a conversation whose session was deleted; unknown ids are fine."""
+        ...

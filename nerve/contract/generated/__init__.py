@@ -1,0 +1,2 @@
+"""The contract as code.  Generated from spec/ by `make contract`: do not edit."""
+

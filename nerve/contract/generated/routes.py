@@ -1,0 +1,36 @@
+"""The route table.  Generated from spec/ by `make contract`: do not edit."""
+
+from typing import Any
+
+from nerve.contract.generated.accounts import ACCOUNTS_CHANGE_PASSWORD, ACCOUNTS_CREATE, ACCOUNTS_DISABLE, ACCOUNTS_ENABLE, ACCOUNTS_LIST, ACCOUNTS_ME, ACCOUNTS_UPDATE
+from nerve.contract.generated.actors import ACTORS_LIST
+from nerve.contract.generated.auth import AUTH_CHECK, AUTH_LOGIN, AUTH_ME, AUTH_STATUS
+from nerve.contract.generated.chat import CHAT_SEND
+from nerve.contract.generated.health import HEALTH_GET
+from nerve.contract.generated.meta import META_ASYNCAPI, META_DOCS, META_OPENAPI
+from nerve.contract.generated.queue import QUEUE_CANCEL, QUEUE_LIST
+from nerve.contract.generated.setup import SETUP_CLAIM
+from nerve.contract.route import Route
+
+ROUTES: tuple[Route[Any, Any, Any], ...] = (
+    ACCOUNTS_CHANGE_PASSWORD,
+    ACCOUNTS_CREATE,
+    ACCOUNTS_DISABLE,
+    ACCOUNTS_ENABLE,
+    ACCOUNTS_LIST,
+    ACCOUNTS_ME,
+    ACCOUNTS_UPDATE,
+    ACTORS_LIST,
+    AUTH_CHECK,
+    AUTH_LOGIN,
+    AUTH_ME,
+    AUTH_STATUS,
+    CHAT_SEND,
+    HEALTH_GET,
+    META_ASYNCAPI,
+    META_DOCS,
+    META_OPENAPI,
+    QUEUE_CANCEL,
+    QUEUE_LIST,
+    SETUP_CLAIM,
+)

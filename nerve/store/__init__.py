@@ -1,0 +1,1 @@
+"""The store: connections, migrations, transactions and all the SQL there is."""

@@ -1,0 +1,1 @@
+"""Tools of the project that are no part of the server."""

@@ -1,0 +1,1 @@
+"""The contract generator: reads spec/, writes nerve/contract/generated/ and nerve/contract/documents/."""
