@@ -29,7 +29,10 @@ def bound(value: Any) -> Any:
 
 def one(db: apsw.Connection, sql: str, params: Params = ()) -> tuple[Any, ...] | None:
     """The first row, or None if there is none."""
-    return next(iter(db.execute(sql, params)), None)
+    cursor = db.execute(sql, params)
+    row: tuple[Any, ...] | None = next(cursor, None)
+    cursor.close()
+    return row
 
 
 def scalar(db: apsw.Connection, sql: str, params: Params = ()) -> Any:

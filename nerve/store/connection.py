@@ -1,0 +1,56 @@
+"""Opening SQLite connections with the settings this house relies on, and files that only their owner can read."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import apsw
+import apsw.bestpractice
+
+BUSY_SECONDS = 10.0
+_WAL_LIMIT_BYTES = 64 * 1024 * 1024
+
+
+def connect(path: str | Path, busy_seconds: float = BUSY_SECONDS) -> apsw.Connection:
+    """A bare connection for reading and writing; a missing file is made.  No setting but the busy timeout.
+
+    The file and its companions have mode 0600 from their first moment, whatever the umask.
+    """
+    name = os.fspath(path)
+    if name != ":memory:":
+        _make_private(name)
+    db = apsw.Connection(name)
+    db.set_busy_timeout(round(busy_seconds * 1000))
+    return db
+
+
+def configure(db: apsw.Connection) -> None:
+    """The settings of every connection.  On the first one this may have to wait for other processes."""
+    db.pragma("journal_mode", "wal")
+    db.pragma("synchronous", "FULL")
+    db.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
+    db.pragma("secure_delete", True)
+    # Spilled sorts and savepoints neither leave traces in /tmp nor fail when that is full.
+    db.pragma("temp_store", "MEMORY")
+    apsw.bestpractice.connection_enable_foreign_keys(db)
+    apsw.bestpractice.connection_recursive_triggers(db)
+    apsw.bestpractice.connection_dqs(db)
+
+
+def open_reader(path: str | Path, busy_seconds: float = BUSY_SECONDS) -> apsw.Connection:
+    """A connection that refuses to write, on a database that a writer has already prepared."""
+    db = connect(path, busy_seconds)
+    configure(db)
+    db.pragma("query_only", True)
+    return db
+
+
+def _make_private(name: str) -> None:
+    # Never open an existing file here: closing it would drop SQLite's own POSIX locks of this process.
+    with suppress(FileExistsError):
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    # SQLite gives new -wal and -shm files the mode of the database.
+    for companion in (name, f"{name}-wal", f"{name}-shm"):
+        with suppress(FileNotFoundError):
+            if os.stat(companion).st_mode & 0o777 != 0o600:
+                os.chmod(companion, 0o600)
