@@ -2,9 +2,10 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from attrs import field, frozen
+from nerve.contract.unset import UNSET, Unset
 
 
 @frozen(kw_only=True)
@@ -36,6 +37,69 @@ class Actor:
     username: str | None
 
 
+class AgentAttention(StrEnum):
+    """Why a person should look at an agent."""
+    NEEDS_INPUT = 'needs_input'
+    FAILED = 'failed'
+    INTERRUPTED = 'interrupted'
+    LOST = 'lost'
+    STOP_UNCONFIRMED = 'stop_unconfirmed'
+
+
+class AgentKind(StrEnum):
+    """What an agent record stands for."""
+    AGENT = 'agent'
+    WORKFLOW = 'workflow'
+    SHELL = 'shell'
+    MONITOR = 'monitor'
+    TEAMMATE = 'teammate'
+    REMOTE_AGENT = 'remote_agent'
+    MCP_TASK = 'mcp_task'
+    OTHER = 'other'
+
+
+class AgentStatus(StrEnum):
+    """Where an agent is in its life; the first three are live."""
+    STARTING = 'starting'
+    RUNNING = 'running'
+    STOPPING = 'stopping'
+    COMPLETED = 'completed'
+    FAILED = 'failed'
+    STOPPED = 'stopped'
+    INTERRUPTED = 'interrupted'
+    LOST = 'lost'
+
+
+@frozen(kw_only=True)
+class AgentBrief:
+    """An agent in short."""
+
+    id: str
+    label: str
+    kind: AgentKind
+    status: AgentStatus
+    started_at: datetime | None
+    tokens: int = field(metadata={'minimum': 0})
+
+
+class AgentEndReason(StrEnum):
+    """Why an agent ended."""
+    COMPLETED = 'completed'
+    ERROR = 'error'
+    SPAWN_FAILED = 'spawn_failed'
+    USER = 'user'
+    STOP_ALL = 'stop_all'
+    TURN_STOP = 'turn_stop'
+    ORCHESTRATOR = 'orchestrator'
+    UNKNOWN_STOP = 'unknown_stop'
+    PROCESS_ENDED = 'process_ended'
+    GATEWAY_RESTART = 'gateway_restart'
+    FORCE_STOP = 'force_stop'
+    MODEL_SWITCH = 'model_switch'
+    ARCHIVED = 'archived'
+    VANISHED = 'vanished'
+
+
 class AuthModeName(StrEnum):
     """One of the values that spec/ lists."""
     LOCAL = 'local'
@@ -59,6 +123,9 @@ class AuthStatus:
     login: LoginState
 
 
+Block = dict[str, Any]
+
+
 @frozen(kw_only=True)
 class Health:
     """The whole answer of /health."""
@@ -66,6 +133,30 @@ class Health:
     status: Literal['ok'] = field(default='ok')
     version: str
     generation: str
+
+
+class MessageRole(StrEnum):
+    """Who speaks; `system` is a note of the server."""
+    USER = 'user'
+    ASSISTANT = 'assistant'
+    SYSTEM = 'system'
+
+
+@frozen(kw_only=True)
+class Message:
+    """One stored message."""
+
+    id: int
+    session_id: str
+    role: MessageRole
+    content: str
+    thinking: str | None
+    blocks: list[Block] | None
+    created_at: datetime
+    channel: str | None
+    external_id: str | None
+    native_turn_id: str | None
+    actor_id: str | None
 
 
 @frozen(kw_only=True)
@@ -81,8 +172,200 @@ class QueueEntry:
     created_at: datetime
 
 
+class SessionSource(StrEnum):
+    """What a session was made by."""
+    WEB = 'web'
+    TELEGRAM = 'telegram'
+    SLACK = 'slack'
+    CRON = 'cron'
+    HOOK = 'hook'
+    WORKFLOW = 'workflow'
+    EXTERNAL = 'external'
+    API = 'api'
+    SYSTEM = 'system'
+
+
+class SessionStatus(StrEnum):
+    """Where a session is in its life."""
+    CREATED = 'created'
+    ACTIVE = 'active'
+    IDLE = 'idle'
+    STOPPED = 'stopped'
+    ERROR = 'error'
+    ARCHIVED = 'archived'
+
+
+@frozen(kw_only=True)
+class Session:
+    """A conversation with an agent."""
+
+    id: str
+    title: str
+    source: SessionSource
+    status: SessionStatus
+    metadata: dict[str, Any]
+    backend: str
+    backend_reason: str | None
+    model: str | None
+    cwd: str
+    sdk_session_id: str | None
+    parent_session_id: str | None
+    forked_from_message: int | None
+    starred: bool
+    quarantined: bool
+    message_count: int = field(metadata={'minimum': 0})
+    total_cost_usd: float
+    created_by_actor_id: str | None
+    caused_by_actor_id: str | None
+    created_at: datetime
+    updated_at: datetime
+    last_activity_at: datetime | None
+    connected_at: datetime | None
+    archived_at: datetime | None
+    last_memorized_at: datetime | None
+
+
+@frozen(kw_only=True)
+class SessionEvent:
+    """One entry of what happened to a session."""
+
+    id: int
+    session_id: str
+    event_type: str
+    details: dict[str, Any]
+    actor_id: str | None
+    caused_by_actor_id: str | None
+    created_at: datetime
+
+
+@frozen(kw_only=True)
+class SessionRow:
+    """A session in a list, with what it is doing now."""
+
+    id: str
+    title: str
+    source: SessionSource
+    status: SessionStatus
+    metadata: dict[str, Any]
+    backend: str
+    backend_reason: str | None
+    model: str | None
+    cwd: str
+    sdk_session_id: str | None
+    parent_session_id: str | None
+    forked_from_message: int | None
+    starred: bool
+    quarantined: bool
+    message_count: int = field(metadata={'minimum': 0})
+    total_cost_usd: float
+    created_by_actor_id: str | None
+    caused_by_actor_id: str | None
+    created_at: datetime
+    updated_at: datetime
+    last_activity_at: datetime | None
+    connected_at: datetime | None
+    archived_at: datetime | None
+    last_memorized_at: datetime | None
+    is_running: bool
+    awaiting_input: bool
+    pending_wakeup_at: datetime | None
+    pending_wakeup_created_by_actor_id: str | None
+    pending_wakeup_caused_by_actor_id: str | None
+    has_background_tasks: bool
+    background_count: int = field(metadata={'minimum': 0})
+
+
+@frozen(kw_only=True)
+class SessionPage:
+    """One page of a list of sessions."""
+
+    sessions: list[SessionRow]
+    has_more: bool
+    next_offset: int = field(metadata={'minimum': 0})
+
+
+@frozen(kw_only=True)
+class SessionState:
+    """What a session is doing now."""
+
+    session_id: str
+    status: SessionStatus
+    is_running: bool
+    background_count: int = field(metadata={'minimum': 0})
+    sdk_session_id: str | None
+    connected_at: datetime | None
+    parent_session_id: str | None
+    message_count: int = field(metadata={'minimum': 0})
+    total_cost_usd: float
+    awaiting_input: bool
+    last_seq: int = field(metadata={'minimum': 0})
+
+
 @frozen(kw_only=True)
 class Token:
     """A session token; opaque to clients."""
 
     token: str = field(metadata={'min_length': 1})
+
+
+class TurnStop(StrEnum):
+    """What came of asking a turn to stop."""
+    STOPPED = 'stopped'
+    NOT_RUNNING = 'not_running'
+    KILLED = 'killed'
+    NOT_STOPPED = 'not_stopped'
+    NEEDS_CONFIRMATION = 'needs_confirmation'
+
+
+@frozen(kw_only=True)
+class TurnTrigger:
+    """An agent whose end started an autonomous turn."""
+
+    agent_id: str
+    label: str
+    kind: AgentKind
+    status: AgentStatus
+
+
+@frozen(kw_only=True)
+class TurnUsage:
+    """The usage that the newest turn reported, with what its `done` frame said beside it."""
+
+    input_tokens: int = field(metadata={'minimum': 0})
+    output_tokens: int = field(metadata={'minimum': 0})
+    cache_read_input_tokens: int = field(metadata={'minimum': 0})
+    cache_creation_input_tokens: int = field(metadata={'minimum': 0})
+    max_context_tokens: int | Unset = field(default=UNSET, metadata={'minimum': 1})
+    num_turns: int | Unset = field(default=UNSET, metadata={'minimum': 0})
+
+
+@frozen(kw_only=True)
+class Usage:
+    """The tokens of a turn."""
+
+    input_tokens: int = field(metadata={'minimum': 0})
+    output_tokens: int = field(metadata={'minimum': 0})
+    cache_read_input_tokens: int = field(metadata={'minimum': 0})
+    cache_creation_input_tokens: int = field(metadata={'minimum': 0})
+
+
+class WorkflowStatus(StrEnum):
+    """One of the values that spec/ lists."""
+    RUNNING = 'running'
+    COMPLETED = 'completed'
+    FAILED = 'failed'
+    STOPPED = 'stopped'
+
+
+@frozen(kw_only=True)
+class WorkflowTree:
+    """The progress of a Workflow tool call."""
+
+    name: str
+    status: WorkflowStatus
+    summary: str | Unset = field(default=UNSET)
+    phases: list[dict[str, Any]]
+    agents: list[dict[str, Any]]
+    total_tokens: int = field(metadata={'minimum': 0, 'key': 'totalTokens'})
+    total_tool_calls: int = field(metadata={'minimum': 0, 'key': 'totalToolCalls'})
+    agent_count: int = field(metadata={'minimum': 0, 'key': 'agentCount'})
