@@ -82,6 +82,17 @@ class AgentBrief:
     tokens: int = field(metadata={'minimum': 0})
 
 
+@frozen(kw_only=True)
+class AgentCapabilities:
+    """What a session's runtime can do with its agents."""
+
+    stop_task: bool
+    transcript: bool
+    output: bool
+    interrupt_spares_background: bool
+    quiet_after_minutes: int = field(metadata={'minimum': 0})
+
+
 class AgentEndReason(StrEnum):
     """Why an agent ended."""
     COMPLETED = 'completed'
@@ -98,6 +109,213 @@ class AgentEndReason(StrEnum):
     MODEL_SWITCH = 'model_switch'
     ARCHIVED = 'archived'
     VANISHED = 'vanished'
+
+
+class AgentTextKind(StrEnum):
+    """One of the values that spec/ lists."""
+    TEXT = 'text'
+    THINKING = 'thinking'
+
+
+@frozen(kw_only=True)
+class AgentText:
+    """Text or thinking."""
+
+    seq: int = field(metadata={'minimum': 1})
+    at: datetime
+    kind: AgentTextKind
+    text: str
+
+
+@frozen(kw_only=True)
+class AgentToolCall:
+    """A tool call; its input may be cut."""
+
+    seq: int = field(metadata={'minimum': 1})
+    at: datetime
+    kind: Literal['tool_call'] = field(default='tool_call')
+    tool_use_id: str
+    tool: str
+    input: dict[str, Any]
+    input_truncated: bool
+    full_size: int | Unset = field(default=UNSET, metadata={'minimum': 0})
+    child_agent_id: str | None
+
+
+@frozen(kw_only=True)
+class AgentToolResult:
+    """The end of a tool call; the result may be cut."""
+
+    seq: int = field(metadata={'minimum': 1})
+    at: datetime
+    kind: Literal['tool_result'] = field(default='tool_result')
+    tool_use_id: str
+    result: str
+    is_error: bool
+    truncated: bool
+    full_size: int = field(metadata={'minimum': 0})
+
+
+class AgentLifecycleEvent(StrEnum):
+    """One of the values that spec/ lists."""
+    STARTED = 'started'
+    RESUMED = 'resumed'
+    STOP_REQUESTED = 'stop_requested'
+    COMPLETED = 'completed'
+    FAILED = 'failed'
+    STOPPED = 'stopped'
+    INTERRUPTED = 'interrupted'
+    LOST = 'lost'
+
+
+@frozen(kw_only=True)
+class AgentLifecycle:
+    """A change in the agent's life."""
+
+    seq: int = field(metadata={'minimum': 1})
+    at: datetime
+    kind: Literal['lifecycle'] = field(default='lifecycle')
+    event: AgentLifecycleEvent
+    run: int = field(metadata={'minimum': 1})
+    reason: str | None
+    actor_id: str | None
+
+
+AgentEventItem = AgentText | AgentToolCall | AgentToolResult | AgentLifecycle
+
+
+@frozen(kw_only=True)
+class AgentModelChange:
+    """It ran on more than one model."""
+
+    from_: str = field(metadata={'key': 'from'})
+    to: str
+    at: datetime
+
+
+@frozen(kw_only=True)
+class AgentControls:
+    """What can be done with it."""
+
+    stop: bool
+    transcript: bool
+    output: bool
+    message: bool
+
+
+class WorkflowStatus(StrEnum):
+    """One of the values that spec/ lists."""
+    RUNNING = 'running'
+    COMPLETED = 'completed'
+    FAILED = 'failed'
+    STOPPED = 'stopped'
+
+
+@frozen(kw_only=True)
+class WorkflowTree:
+    """The progress of a Workflow tool call."""
+
+    name: str
+    status: WorkflowStatus
+    summary: str | Unset = field(default=UNSET)
+    phases: list[dict[str, Any]]
+    agents: list[dict[str, Any]]
+    total_tokens: int = field(metadata={'minimum': 0, 'key': 'totalTokens'})
+    total_tool_calls: int = field(metadata={'minimum': 0, 'key': 'totalToolCalls'})
+    agent_count: int = field(metadata={'minimum': 0, 'key': 'agentCount'})
+
+
+@frozen(kw_only=True)
+class AgentView:
+    """One record of the agent roster; of two views the one with the higher `rev` counts."""
+
+    id: str
+    session_id: str
+    backend: str
+    kind: AgentKind
+    task_id: str | None
+    task_type: str | None
+    spawn_tool_use_id: str | None
+    parent_agent_id: str | None
+    depth: int = field(metadata={'minimum': 1})
+    name: str | None
+    label: str
+    description: str | None
+    agent_type: str | None
+    command: str | None
+    background: bool
+    ambient: bool
+    status: AgentStatus
+    end_reason: AgentEndReason | None
+    error: str | None
+    attention: AgentAttention | None
+    activity: str | None
+    summary: str | None
+    result_preview: str | None
+    requested_model: str | None
+    model: str | None
+    model_changed: AgentModelChange | None
+    tokens: int = field(metadata={'minimum': 0})
+    tool_uses: int = field(metadata={'minimum': 0})
+    cost_usd: float
+    runs: int = field(metadata={'minimum': 0})
+    created_at: datetime
+    started_at: datetime | None
+    run_started_at: datetime | None
+    last_activity_at: datetime | None
+    ended_at: datetime | None
+    stop_requested_at: datetime | None
+    stopped_by_actor_id: str | None
+    resumable: bool
+    controls: AgentControls
+    workflow: WorkflowTree | None
+    rev: int
+
+
+@frozen(kw_only=True)
+class AgentSummary:
+    """The roster of a session in numbers, housekeeping left out."""
+
+    total: int = field(metadata={'minimum': 0})
+    live: int = field(metadata={'minimum': 0})
+    starting: int = field(metadata={'minimum': 0})
+    running: int = field(metadata={'minimum': 0})
+    stopping: int = field(metadata={'minimum': 0})
+    completed: int = field(metadata={'minimum': 0})
+    failed: int = field(metadata={'minimum': 0})
+    stopped: int = field(metadata={'minimum': 0})
+    interrupted: int = field(metadata={'minimum': 0})
+    lost: int = field(metadata={'minimum': 0})
+    attention: int = field(metadata={'minimum': 0})
+    shells_live: int = field(metadata={'minimum': 0})
+    tokens: int = field(metadata={'minimum': 0})
+    cost_usd: float
+    oldest_live_started_at: datetime | None
+
+
+@frozen(kw_only=True)
+class QueueEntry:
+    """A message that waits for its turn."""
+
+    queue_id: str
+    client_msg_id: str | None
+    preview: str
+    source: str
+    internal: bool
+    actor_id: str | None
+    created_at: datetime
+
+
+@frozen(kw_only=True)
+class AgentSnapshot:
+    """The agents of a session, every live one and the newest ended ones, oldest first."""
+
+    session_id: str
+    agents: list[AgentView]
+    summary: AgentSummary
+    capabilities: AgentCapabilities
+    queue: list[QueueEntry]
+    generated_at: datetime
 
 
 class AuthModeName(StrEnum):
@@ -126,6 +344,57 @@ class AuthStatus:
 Block = dict[str, Any]
 
 
+class FileOperation(StrEnum):
+    """How a file was changed."""
+    WRITE = 'write'
+    EDIT = 'edit'
+    DELETE = 'delete'
+    NOTEBOOK_EDIT = 'notebook_edit'
+
+
+class FormQuestionKind(StrEnum):
+    """One of the values that spec/ lists."""
+    CHOICE = 'choice'
+    MULTI = 'multi'
+    TEXT = 'text'
+    LIST = 'list'
+    REPOS = 'repos'
+    URL = 'url'
+
+
+@frozen(kw_only=True)
+class FormOption:
+    """FormQuestion.options of spec/."""
+
+    label: str
+    description: str
+
+
+@frozen(kw_only=True)
+class FormQuestion:
+    """One question of a form."""
+
+    id: str
+    kind: FormQuestionKind
+    label: str = field(metadata={'max_length': 40})
+    question: str
+    help: str
+    placeholder: str
+    required: bool
+    options: list[FormOption] = field(metadata={'max_items': 8})
+    allow_other: bool
+    default: str | list[str] | None
+
+
+@frozen(kw_only=True)
+class Form:
+    """A form that an agent asks a person to fill in, normalised; every key is present."""
+
+    title: str
+    intro: str = field(metadata={'max_length': 1500})
+    questions: list[FormQuestion] = field(metadata={'max_items': 6})
+
+
 @frozen(kw_only=True)
 class Health:
     """The whole answer of /health."""
@@ -133,6 +402,16 @@ class Health:
     status: Literal['ok'] = field(default='ok')
     version: str
     generation: str
+
+
+class InteractionType(StrEnum):
+    """What a person is asked for."""
+    QUESTION = 'question'
+    FORM = 'form'
+    PLAN_EXIT = 'plan_exit'
+    COMMAND_APPROVAL = 'command_approval'
+    FILE_APPROVAL = 'file_approval'
+    PERMISSION_APPROVAL = 'permission_approval'
 
 
 class MessageRole(StrEnum):
@@ -157,19 +436,6 @@ class Message:
     external_id: str | None
     native_turn_id: str | None
     actor_id: str | None
-
-
-@frozen(kw_only=True)
-class QueueEntry:
-    """A message that waits for its turn."""
-
-    queue_id: str
-    client_msg_id: str | None
-    preview: str
-    source: str
-    internal: bool
-    actor_id: str | None
-    created_at: datetime
 
 
 class SessionSource(StrEnum):
@@ -347,25 +613,3 @@ class Usage:
     output_tokens: int = field(metadata={'minimum': 0})
     cache_read_input_tokens: int = field(metadata={'minimum': 0})
     cache_creation_input_tokens: int = field(metadata={'minimum': 0})
-
-
-class WorkflowStatus(StrEnum):
-    """One of the values that spec/ lists."""
-    RUNNING = 'running'
-    COMPLETED = 'completed'
-    FAILED = 'failed'
-    STOPPED = 'stopped'
-
-
-@frozen(kw_only=True)
-class WorkflowTree:
-    """The progress of a Workflow tool call."""
-
-    name: str
-    status: WorkflowStatus
-    summary: str | Unset = field(default=UNSET)
-    phases: list[dict[str, Any]]
-    agents: list[dict[str, Any]]
-    total_tokens: int = field(metadata={'minimum': 0, 'key': 'totalTokens'})
-    total_tool_calls: int = field(metadata={'minimum': 0, 'key': 'totalToolCalls'})
-    agent_count: int = field(metadata={'minimum': 0, 'key': 'agentCount'})
