@@ -1,0 +1,184 @@
+"""An open scripted runtime: the turns of one session, one after the other, and their events."""
+
+from collections.abc import AsyncIterator
+from enum import Enum, auto
+
+import trio
+from attrs import define, field
+
+from nerve.adapters.protocol import (
+    AgentEvent,
+    Capabilities,
+    ModelObserved,
+    RuntimeGone,
+    SessionSpec,
+    TurnEnded,
+    TurnPrompt,
+    TurnStatus,
+)
+from nerve.adapters.scripted.conversation import Conversations
+from nerve.adapters.scripted.interruption import Interruption
+from nerve.adapters.scripted.limits import MAX_SECONDS
+from nerve.adapters.scripted.player import Completed, Crashed, Ending, Failed, Player
+from nerve.adapters.scripted.problem import PlayError
+from nerve.adapters.scripted.reply import built_in_reply
+from nerve.adapters.scripted.source import PlaySource
+from nerve.effects import Effects
+
+EVENTS_WAITING = 256
+
+
+class Life(Enum):
+    RUNNING = auto()
+    DEAD = auto()
+    DEAD_UNNOTICED = auto()
+
+
+@define(eq=False)
+class ScriptedClient:
+    """One per open session; its nursery is that of the context that opened it."""
+
+    native_id: str
+    capabilities: Capabilities
+    model: str
+    _session: SessionSpec
+    _effects: Effects
+    _conversations: Conversations
+    _source: PlaySource
+    _nursery: trio.Nursery
+    _reason: str | None
+    _reply_pace: float
+    _life: Life = field(default=Life.RUNNING, init=False)
+    _turn: Interruption | None = field(default=None, init=False)
+    _send: trio.MemorySendChannel[AgentEvent] = field(init=False)
+    _receive: trio.MemoryReceiveChannel[AgentEvent] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._send, self._receive = trio.open_memory_channel[AgentEvent](EVENTS_WAITING)
+
+    @property
+    def events(self) -> AsyncIterator[AgentEvent]:
+        return _Events(self)
+
+    async def prompt(self, turn: TurnPrompt) -> None:
+        """Begin a turn.  Returns once the conversation remembers the message; cancelled before that, nothing began.
+
+        Raises RuntimeGone after a crash.
+        """
+        if self._life is not Life.RUNNING:
+            self._life = Life.DEAD
+            raise self.gone()
+        if self._turn is not None:
+            raise RuntimeError("a turn is running already")
+        # In place before anything waits, so that an interrupt from now on finds the turn.
+        self._turn = interruption = Interruption()
+        native_turn_id = self._effects.new_id("native")
+        begun = False
+        try:
+            refusal = await self._remember(native_turn_id, turn.text)
+            self._nursery.start_soon(
+                self._run, turn, interruption, native_turn_id, refusal, name=f"scripted turn {turn.turn_id}"
+            )
+            begun = True
+        finally:
+            if not begun:
+                self._turn = None
+
+    async def interrupt(self) -> None:
+        """Ask the turn to end; without a turn nothing happens."""
+        if self._turn is not None:
+            self._turn.request()
+
+    def close(self) -> None:
+        """The context is being left: the events end."""
+        self._send.close()
+
+    def gone(self) -> RuntimeGone:
+        return RuntimeGone("the scripted runtime crashed, as its play said", retryable=False)
+
+    async def next_event(self) -> AgentEvent:
+        """The next event.  Raises StopAsyncIteration once closed, RuntimeGone once all was read after a crash."""
+        try:
+            return await self._receive.receive()
+        except trio.EndOfChannel:
+            if self._life is Life.DEAD:
+                raise self.gone() from None
+            raise StopAsyncIteration from None
+
+    # --- what a play acts on -------------------------------------------------------------------------------------
+
+    async def emit(self, event: AgentEvent) -> None:
+        await self._send.send(event)
+
+    async def keep_capabilities(self, capabilities: Capabilities) -> None:
+        """They hold for the session's runtime, also when it is opened again."""
+        await self._effects.blocking(self._conversations.set_capabilities, self.native_id, capabilities)
+        self.capabilities = capabilities
+
+    async def history(self, max_characters: int) -> str:
+        return await self._effects.blocking(self._conversations.history, self.native_id, max_characters)
+
+    # --- a turn --------------------------------------------------------------------------------------------------
+
+    async def _remember(self, native_turn_id: str, text: str) -> str | None:
+        """Add the message to the conversation; gives why the turn must fail if that is impossible."""
+        try:
+            await self._effects.blocking(self._conversations.add_turn, self.native_id, native_turn_id, text)
+        except OSError as error:
+            return f"the conversation's record can't be written: {error.strerror}"
+        return None
+
+    async def _run(
+        self, turn: TurnPrompt, interruption: Interruption, native_turn_id: str, refusal: str | None
+    ) -> None:
+        player = Player(self._session, self._effects, self, interruption)
+        ending: Ending | None = None
+        with interruption.scope:
+            ending = Failed(refusal) if refusal is not None else await self._perform(turn, player)
+        # Free before its end is told, because whoever hears it may prompt at once.
+        self._turn = None
+        if isinstance(ending, Crashed):
+            self._life = Life.DEAD_UNNOTICED if ending.silent else Life.DEAD
+            if not ending.silent:
+                self._send.close()
+                return
+        await self.emit(_turn_ended(ending, player, native_turn_id))
+
+    async def _perform(self, turn: TurnPrompt, player: Player) -> Ending:
+        try:
+            play = await self._source.play_for(turn)
+        except PlayError as error:
+            return Failed(str(error))
+        if turn.model is not None and turn.model != self.model:
+            self.model = turn.model
+            await self.emit(ModelObserved(turn.model))
+        # The sum of a play's seconds is checked when it is read; variables and files can still make it longer.
+        with trio.move_on_after(MAX_SECONDS + 1):
+            if play is None:
+                await player.speak(built_in_reply(turn.text, self._reason), self._reply_pace)
+                return Completed()
+            return await player.play(play.steps)
+        return Failed("a play lasts at most one hour in all")
+
+
+@define
+class _Events:
+    """The iterator over a client's events; any number of them share the one stream."""
+
+    _client: ScriptedClient
+
+    def __aiter__(self) -> "_Events":
+        return self
+
+    async def __anext__(self) -> AgentEvent:
+        return await self._client.next_event()
+
+
+def _turn_ended(ending: Ending | None, player: Player, native_turn_id: str) -> TurnEnded:
+    status, error = TurnStatus.COMPLETED, None
+    match ending:
+        case None:
+            status = TurnStatus.INTERRUPTED
+        case Failed(reason=reason):
+            status, error = TurnStatus.FAILED, reason
+    return TurnEnded(status, error, player.usage, native_turn_id if player.mapped else None)

@@ -1,0 +1,155 @@
+"""From the text of a play to its steps: parsing, the schema of spec/plays/play.yaml, the limits.  Pure."""
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any, cast
+
+import jsonschema_rs
+from attrs import frozen
+
+from nerve.adapters.protocol import Usage
+from nerve.adapters.scripted.document import load
+from nerve.adapters.scripted.limits import check_limits
+from nerve.adapters.scripted.problem import PlayError, pointer_to
+from nerve.adapters.scripted.steps import (
+    AddUsage,
+    BeStuck,
+    ChangeCapabilities,
+    Crash,
+    DeleteFile,
+    EditFile,
+    Fail,
+    Play,
+    Say,
+    ScenarioFile,
+    ServeModel,
+    Step,
+    Think,
+    Unavailable,
+    Unmap,
+    UseTool,
+    Wait,
+    WriteFile,
+)
+from nerve.adapters.scripted.wording import first_problem
+
+Path = tuple[str | int, ...]
+
+
+@frozen
+class Schemas:
+    play: jsonschema_rs.Draft202012Validator
+    scenario_file: jsonschema_rs.Draft202012Validator
+    step_names: frozenset[str]
+
+
+@cache
+def schemas() -> Schemas:
+    """The validators of spec/plays/play.yaml, from the copy inside the package."""
+    text = (files("nerve.contract") / "documents" / "play.schema.json").read_text("utf-8")
+    document = json.loads(text)
+    of_file = {"$schema": document["$schema"], "$ref": "#/$defs/scenario_file", "$defs": document["$defs"]}
+    names = (choice["required"][0] for choice in document["$defs"]["step"]["anyOf"])
+    return Schemas(
+        jsonschema_rs.Draft202012Validator(document),
+        jsonschema_rs.Draft202012Validator(of_file),
+        frozenset(names),
+    )
+
+
+def parse_play(text: str) -> Play:
+    """The play of a message, its first line included (it is a YAML comment).  Raises PlayError."""
+    document = load(text)
+    check_limits(document)
+    _check(schemas().play, document)
+    if isinstance(document, list):
+        return Play(_steps(document, ()))
+    return _play(document)
+
+
+def parse_scenario_file(text: str) -> ScenarioFile:
+    """A file of the workspace's ``scenarios``.  Raises PlayError, also for a bad expression in ``match``."""
+    document = load(text)
+    check_limits(document)
+    _check(schemas().scenario_file, document)
+    return ScenarioFile(document["match"], _play(document))
+
+
+def _check(validator: jsonschema_rs.Draft202012Validator, document: Any) -> None:
+    problem = first_problem(validator.iter_errors(document), document, schemas().step_names)
+    if problem is not None:
+        raise problem
+
+
+def _play(document: dict[str, Any]) -> Play:
+    settled = document.get("on_settled")
+    return Play(
+        _steps(document["steps"], ("steps",)),
+        None if settled is None else _steps(settled, ("on_settled",)),
+    )
+
+
+def _steps(documents: list[dict[str, Any]], path: Path) -> tuple[Step, ...]:
+    return tuple(_step(step, pointer_to((*path, index))) for index, step in enumerate(documents))
+
+
+def _step(step: dict[str, Any], at: str) -> Step:
+    match step:
+        case {"say": str(text)}:
+            return Say(at, text, step.get("pace", 0))
+        case {"think": str(text)}:
+            return Think(at, text, step.get("pace", 0))
+        case {"tool": str(name)}:
+            return UseTool(
+                at,
+                name,
+                step.get("input", {}),
+                tuple(step.get("output", ())),
+                step.get("result", ""),
+                step.get("is_error", False),
+                step.get("seconds", 0),
+            )
+        case {"write": str(path), "content": str(content)}:
+            return WriteFile(at, path, content)
+        case {"edit": str(path), "old": str(old), "new": str(new)}:
+            return EditFile(at, path, old, new)
+        case {"delete": str(path)}:
+            return DeleteFile(at, path)
+        case {"wait": seconds}:
+            return Wait(at, cast("float", seconds))
+        case {"stuck": seconds}:
+            return BeStuck(at, cast("float", seconds))
+        case _:
+            return _runtime_step(step, at)
+
+
+def _runtime_step(step: dict[str, Any], at: str) -> Step:
+    """The steps about the runtime itself, and those that can't be played yet."""
+    match step:
+        case {"agent": _}:
+            return Unavailable(at, "agent")
+        case {"usage": dict(usage)}:
+            counts = {key: value if key == "cost_usd" else int(value) for key, value in usage.items()}
+            return AddUsage(at, Usage(**counts))
+        case {"model": str(model)}:
+            return ServeModel(at, model, step.get("downgrade", False))
+        case {"capabilities": dict(given)}:
+            return ChangeCapabilities(
+                at,
+                given.get("stop_task"),
+                given.get("transcript"),
+                given.get("output"),
+                given.get("interrupt_spares_background"),
+            )
+        case {"fail": str(message)}:
+            return Fail(at, message)
+        case {"crash": kind}:
+            return Crash(at, kind == "silent")
+        case {"unmapped": True}:
+            return Unmap(at)
+        case _:
+            return Unavailable(at, next(key for key in step if key in schemas().step_names))
+
+
+__all__ = ["PlayError", "parse_play", "parse_scenario_file", "schemas"]

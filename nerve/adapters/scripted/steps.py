@@ -1,0 +1,151 @@
+"""The steps of a play as frozen values.  Each knows its JSON pointer, for errors that happen while it is played."""
+
+from typing import Any
+
+from attrs import frozen
+
+from nerve.adapters.protocol import Usage
+
+
+@frozen
+class Say:
+    pointer: str
+    text: str
+    pace: float
+
+
+@frozen
+class Think:
+    pointer: str
+    text: str
+    pace: float
+
+
+@frozen
+class UseTool:
+    pointer: str
+    tool: str
+    input: dict[str, Any]
+    output: tuple[str, ...]
+    result: str
+    is_error: bool
+    seconds: float
+
+
+@frozen
+class WriteFile:
+    pointer: str
+    path: str
+    content: str
+
+
+@frozen
+class EditFile:
+    pointer: str
+    path: str
+    old: str
+    new: str
+
+
+@frozen
+class DeleteFile:
+    pointer: str
+    path: str
+
+
+@frozen
+class AddUsage:
+    pointer: str
+    usage: Usage
+
+
+@frozen
+class ServeModel:
+    pointer: str
+    model: str
+    downgrade: bool
+
+
+@frozen
+class Wait:
+    pointer: str
+    seconds: float
+
+
+@frozen
+class BeStuck:
+    pointer: str
+    seconds: float
+
+
+@frozen
+class ChangeCapabilities:
+    """Those that are None stay as they are."""
+
+    pointer: str
+    stop_task: bool | None
+    transcript: bool | None
+    output: bool | None
+    interrupt_spares_background: bool | None
+
+
+@frozen
+class Fail:
+    pointer: str
+    message: str
+
+
+@frozen
+class Crash:
+    pointer: str
+    silent: bool
+
+
+@frozen
+class Unmap:
+    """This turn records no native turn id."""
+
+    pointer: str
+
+
+@frozen
+class Unavailable:
+    """A step of the format that this runtime can't play yet; reaching it ends the turn with an error."""
+
+    pointer: str
+    name: str
+
+
+Step = (
+    Say
+    | Think
+    | UseTool
+    | WriteFile
+    | EditFile
+    | DeleteFile
+    | AddUsage
+    | ServeModel
+    | Wait
+    | BeStuck
+    | ChangeCapabilities
+    | Fail
+    | Crash
+    | Unmap
+    | Unavailable
+)
+
+
+@frozen
+class Play:
+    """What is played in a turn, and what in the autonomous turn after a background agent ended (None: one line)."""
+
+    steps: tuple[Step, ...]
+    on_settled: tuple[Step, ...] | None = None
+
+
+@frozen
+class ScenarioFile:
+    """A play for the prompts in which ``match``, a regular expression, is found."""
+
+    match: str
+    play: Play
