@@ -1,0 +1,39 @@
+"""Deleting a session, and the only trace that stays of it (gaps.md section 5)."""
+
+from datetime import datetime, timedelta
+
+import apsw
+
+from nerve.domain.attribution import Attribution
+from nerve.errors import ErrorCode, NerveError
+from nerve.store.instants import to_text
+from nerve.store.rows import insert, one, run
+
+KEPT = timedelta(days=90)
+
+
+def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime) -> str | None:
+    """Remove a session with all that belongs to it and record who did it; records older than 90 days go on the way.
+
+    Returns the runtime's own id of the conversation, which it may now forget.  Raises SESSION_NOT_FOUND.
+    """
+    found = one(
+        db, "SELECT title, source, created_by_actor_id, sdk_session_id FROM sessions WHERE id = ?", (session_id,)
+    )
+    if found is None:
+        raise NerveError(ErrorCode.SESSION_NOT_FOUND)
+    title, source, created_by, native_id = found
+    run(db, "DELETE FROM sessions WHERE id = ?", (session_id,))
+    insert(
+        db,
+        "session_deletions",
+        session_id=session_id,
+        title=title,
+        source=source,
+        created_by_actor_id=created_by,
+        actor_id=by.actor_id,
+        caused_by_actor_id=by.cause_id,
+        deleted_at=now,
+    )
+    run(db, "DELETE FROM session_deletions WHERE deleted_at < ?", (to_text(now - KEPT),))
+    return None if native_id is None else str(native_id)
