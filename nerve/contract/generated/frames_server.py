@@ -450,7 +450,7 @@ class TaskUpdatedFrame:
     """A row of the task board changed."""
 
     type: Literal['task_updated'] = field(default='task_updated')
-    session_id: None
+    session_id: Literal[None] = field(default=None)
     event: TaskChange
     task: dict[str, Any]
 
