@@ -17,9 +17,8 @@ def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime)
 
     Returns the runtime's own id of the conversation, which it may now forget.  Raises SESSION_NOT_FOUND.
     """
-    found = one(
-        db, "SELECT title, source, created_by_actor_id, sdk_session_id FROM sessions WHERE id = ?", (session_id,)
-    )
+    columns = "title, source, created_by_actor_id, sdk_session_id"
+    found = one(db, f"SELECT {columns} FROM sessions WHERE id = ?", (session_id,))
     if found is None:
         raise NerveError(ErrorCode.SESSION_NOT_FOUND)
     title, source, created_by, native_id = found

@@ -3,7 +3,6 @@
 Each part of a page is one statement that an index serves in order; ``n`` settles equal instants, so that pages fit.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import apsw
@@ -62,7 +61,8 @@ def system(db: apsw.Connection, offset: int, size: int) -> StoredPage:
 def _starred(db: apsw.Connection) -> list[StoredRow]:
     return list(
         db.execute(
-            f"SELECT {COLUMNS} FROM sessions WHERE starred = 1 AND status <> 'archived' ORDER BY updated_at DESC, n DESC"
+            f"SELECT {COLUMNS} FROM sessions WHERE starred = 1 AND status <> 'archived'"
+            " ORDER BY updated_at DESC, n DESC"
         )
     )
 

@@ -1,4 +1,4 @@
-"""Session rows: read, made, changed, archived and brought back.  What a change is recorded as is part of its transaction.
+"""Session rows: read, made, changed, archived and brought back; each change records its event in its transaction.
 
 ``model``, ``status`` and the figures are also written by the transactions of a turn (``turns``); nobody writes
 ``created_by_actor_id`` and ``caused_by_actor_id`` again once a session exists.
@@ -128,8 +128,8 @@ def update(db: apsw.Connection, session_id: str, change: SessionChange, by: Attr
         _record(db, session_id, SessionEventType.TITLE_CHANGED, details, by, now)
     if change.model is not UNSET and change.model != session.model:
         run(db, "UPDATE sessions SET model = ? WHERE id = ?", (change.model, session_id))
-        details = {"model": change.model, "previous": session.model}
-        _record(db, session_id, SessionEventType.MODEL_CHANGED, details, by, now)
+        model = {"model": change.model, "previous": session.model}
+        _record(db, session_id, SessionEventType.MODEL_CHANGED, model, by, now)
     if change.starred is not UNSET:
         _star(db, session, change.starred, by, now)
     return get(db, session_id)
