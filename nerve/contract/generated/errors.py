@@ -99,7 +99,7 @@ ERRORS: dict[ErrorCode, ErrorSpec] = {
     ErrorCode.SHUTTING_DOWN: ErrorSpec(503, ErrorKind.DETAIL, 'The server is shutting down.', retry_after=5),
     ErrorCode.BAD_CREDENTIALS: ErrorSpec(401, ErrorKind.DETAIL, 'Invalid username or password'),
     ErrorCode.SETUP_INCOMPLETE: ErrorSpec(409, ErrorKind.DETAIL, 'Setup of this instance is not complete; claim it first.'),
-    ErrorCode.LOGIN_BUSY: ErrorSpec(503, ErrorKind.DETAIL, 'Too many sign-ins are waiting; try again.', retry_after=2),
+    ErrorCode.LOGIN_BUSY: ErrorSpec(503, ErrorKind.DETAIL, 'Too many passwords wait to be checked; try again.', retry_after=2),
     ErrorCode.BAD_USERNAME: ErrorSpec(400, ErrorKind.DETAIL, 'A username has 1 to 32 characters, a-z, 0-9, dot, dash or underscore, starts with a letter or digit, and is not a reserved word.'),
     ErrorCode.PASSWORD_TOO_LONG: ErrorSpec(400, ErrorKind.DETAIL, 'A password has at most 72 bytes in UTF-8.'),
     ErrorCode.EMPTY_PASSWORD: ErrorSpec(400, ErrorKind.DETAIL, 'The password is empty.'),

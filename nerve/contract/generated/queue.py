@@ -53,7 +53,7 @@ QUEUE_CANCEL: Route[QueueCancelParams, NoBody, CancelledEntry] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.WRITE,
     any_host=False,
-    errors={ErrorCode.QUEUE_ENTRY_NOT_FOUND: ErrorKind.CODE, ErrorCode.ALREADY_STARTED: ErrorKind.CODE, ErrorCode.NOT_OWNER: ErrorKind.CODE, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
+    errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.CODE, ErrorCode.QUEUE_ENTRY_NOT_FOUND: ErrorKind.CODE, ErrorCode.ALREADY_STARTED: ErrorKind.CODE, ErrorCode.NOT_OWNER: ErrorKind.CODE, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
 
 QUEUE_LIST: Route[QueueListParams, NoBody, Queue] = Route(
