@@ -1,6 +1,7 @@
 """Opening SQLite connections with the settings this house relies on, and files that only their owner can read."""
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import apsw
 import apsw.bestpractice
 
 BUSY_SECONDS = 10.0
+_WAL_RETRY_SECONDS = 0.02
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 
 
@@ -24,9 +26,9 @@ def connect(path: str | Path, busy_seconds: float = BUSY_SECONDS) -> apsw.Connec
     return db
 
 
-def configure(db: apsw.Connection) -> None:
-    """The settings of every connection.  On the first one this may have to wait for other processes."""
-    db.pragma("journal_mode", "wal")
+def configure(db: apsw.Connection, busy_seconds: float = BUSY_SECONDS) -> None:
+    """The settings of every connection.  On a new database this may have to wait for other processes."""
+    _use_wal(db, busy_seconds)
     db.pragma("synchronous", "FULL")
     db.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
     db.pragma("secure_delete", True)
@@ -40,9 +42,23 @@ def configure(db: apsw.Connection) -> None:
 def open_reader(path: str | Path, busy_seconds: float = BUSY_SECONDS) -> apsw.Connection:
     """A connection that refuses to write, on a database that a writer has already prepared."""
     db = connect(path, busy_seconds)
-    configure(db)
+    configure(db, busy_seconds)
     db.pragma("query_only", True)
     return db
+
+
+def _use_wal(db: apsw.Connection, busy_seconds: float) -> None:
+    # Leaving the old journal mode is the one step for which SQLite does not wait by itself.
+    deadline = time.monotonic() + busy_seconds
+    while True:
+        try:
+            db.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_WAL_RETRY_SECONDS)
+        else:
+            return
 
 
 def _make_private(name: str) -> None:

@@ -41,7 +41,7 @@ def open_store(
     try:
         with translating(db):
             _refuse_unusable(db, len(migrations))
-            configure(db)
+            configure(db, busy_seconds)
             _upgrade(db, migrations)
     except BaseException:
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # a refused database stays as it is, -wal included

@@ -85,7 +85,7 @@ async def _in_thread(reader: _Reader, fn: Callable[..., T], args: tuple[Any, ...
     trio.lowlevel.start_thread_soon(lambda: reader.run(fn, args), deliver, "nerve store read")
     try:
         value: T = await trio.lowlevel.wait_task_rescheduled(give_up)
-    except (apsw.InterruptError, apsw.AbortError):
+    except (apsw.InterruptError, apsw.ExecTraceAbort):
         if given_up:
             await trio.lowlevel.checkpoint_if_cancelled()
         raise

@@ -48,6 +48,7 @@ class Writer:
         self._changed = threading.Condition()
         self._waiting: deque[Job] = deque()
         self._issued = 0
+        self._begun: list[Job] = []  # of the batch under way; the thread's own
         self._closing = False
         self._ended = trio.Event()
         self._thread = threading.Thread(target=self._in_thread, name="nerve store writer", daemon=True)
@@ -104,7 +105,7 @@ class Writer:
         closed = outcome.capture(self._db.close)
         with self._changed:
             self._closing = True
-            left = list(self._waiting)
+            left = [*self._begun, *self._waiting]
             self._waiting.clear()
         failure = next((r.error for r in (result, closed) if isinstance(r, outcome.Error)), None)
         for job in left:
@@ -113,7 +114,8 @@ class Writer:
 
     def _serve(self) -> None:
         while newest := self._wait_for_jobs():
-            jobs = self._batch(newest)
+            self._batch(newest)
+            jobs, self._begun = self._begun, []
             self._loop.run_sync_soon(_deliver, jobs)
             for job in jobs:
                 if isinstance(job.result, outcome.Error) and isinstance(job.result.error, StoreCorrupt):
@@ -125,26 +127,24 @@ class Writer:
             self._changed.wait_for(lambda: self._waiting or self._closing)
             return self._waiting[-1].number if self._waiting else 0
 
-    def _batch(self, newest: int) -> list[Job]:
-        """Run waiting jobs up to number ``newest`` in one transaction; returns them, each with its outcome."""
-        jobs: list[Job] = []
+    def _batch(self, newest: int) -> None:
+        """Run waiting jobs up to number ``newest`` in one transaction, until each has its outcome."""
+        jobs = self._begun
         # The wait for another process's lock comes first, so that everybody may leave while it lasts.
         begun = outcome.capture(self._begin)
         if isinstance(begun, outcome.Error):
             while (job := self._next(newest)) is not None:
                 job.fail(_fresh(begun.error))
-                jobs.append(job)
-            return jobs
+            return
         while len(jobs) < BATCH and self._db.in_transaction and (job := self._next(newest)) is not None:
             job.result = outcome.capture(self._run, job)
-            jobs.append(job)
         self._end_transaction(jobs)
-        return jobs
 
     def _next(self, newest: int) -> Job | None:
         with self._changed:
             if self._waiting and self._waiting[0].number <= newest:
-                return self._waiting.popleft()
+                self._begun.append(job := self._waiting.popleft())
+                return job
             return None
 
     def _begin(self) -> None:
@@ -218,8 +218,10 @@ def _fresh(exc: BaseException | None) -> BaseException:
             return trio.ClosedResourceError("the database is closed")
         case NerveError():
             copy: BaseException = NerveError(exc.code, **exc.details)
-        case _:
+        case apsw.Error() | StoreCorrupt():
             copy = type(exc)(*exc.args)
+        case _:
+            copy = RuntimeError(f"the write failed: {exc}")
     copy.__cause__ = exc
     return copy
 
