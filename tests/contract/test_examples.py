@@ -14,7 +14,8 @@ from nerve.contract.generated.routes import ROUTES
 from nerve.contract.route import NoBody, NoParams, ReplyKind
 from nerve.contract.unset import UNSET
 
-BY_ID = {route.operation_id: route for route in ROUTES}
+CALL = {call.id: call for call in CALLS}
+ROUTE = {route.operation_id: route for route in ROUTES}
 each_call = pytest.mark.parametrize("call", CALLS, ids=lambda call: call.id)
 
 
@@ -25,9 +26,9 @@ def same_again(model: Any, example: Any) -> Any:
 
 
 def test_the_route_table_is_the_spec() -> None:
-    assert BY_ID.keys() == {call.id for call in CALLS}
+    assert ROUTE.keys() == {call.id for call in CALLS}
     for call in CALLS:
-        route = BY_ID[call.id]
+        route = ROUTE[call.id]
         assert (route.method.lower(), route.path) == (call.method, call.path)
         assert [str(status) for status in route.replies] == list(call.raw["responses"])
         assert set(call.error_names()) <= route.errors.keys()
@@ -35,16 +36,24 @@ def test_the_route_table_is_the_spec() -> None:
 
 @each_call
 def test_replies(call: Call) -> None:
-    route = BY_ID[call.id]
+    route = ROUTE[call.id]
     for part, media in call.contents():
         if part != "request" and route.kind is ReplyKind.JSON:
             assert same_again(route.replies[int(part)], media["example"]) == media["example"]
 
 
+def test_each_reply_of_a_stop() -> None:
+    (media,) = (media for part, media in CALL["sessions.stop"].contents() if part == "200")
+    model = ROUTE["sessions.stop"].replies[200]
+    for shape in media["schema"]["oneOf"]:
+        for example in shape["examples"]:
+            assert same_again(model, example) == example
+
+
 @each_call
 def test_requests(call: Call) -> None:
     """A request may come out with more: the defaults of what it left out."""
-    route = BY_ID[call.id]
+    route = ROUTE[call.id]
     examples = [media["example"] for part, media in call.contents() if part == "request"]
     assert bool(examples) is (route.body is not NoBody)
     for example in examples:
@@ -60,7 +69,7 @@ def defaulted(schema: dict[str, Any]) -> set[str]:
 
 @each_call
 def test_parameters_are_read_from_text(call: Call) -> None:
-    route, declared = BY_ID[call.id], call.raw.get("parameters", [])
+    route, declared = ROUTE[call.id], call.raw.get("parameters", [])
     if not declared:
         assert route.params is NoParams
         return
@@ -74,7 +83,7 @@ def test_parameters_are_read_from_text(call: Call) -> None:
 
 @each_call
 def test_query_numbers_are_clamped_and_words_are_refused(call: Call) -> None:
-    route, declared = BY_ID[call.id], call.raw.get("parameters", [])
+    route, declared = ROUTE[call.id], call.raw.get("parameters", [])
     path = {p["name"]: "x" for p in declared if p["in"] == "path"}
     for parameter in (p for p in declared if p["schema"]["type"] == "integer"):
         name, schema = parameter["name"], parameter["schema"]

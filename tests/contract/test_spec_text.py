@@ -141,6 +141,16 @@ def test_examples_of_operations_fit(call: Any) -> None:
         assert complaints(media["schema"], media["example"]) == [], part
 
 
+def test_examples_inside_schemas_fit() -> None:
+    shown = 0
+    for where, schema in SCHEMAS.items():
+        for inner, node in walk(schema):
+            for example in node.get("examples", []):
+                shown += 1
+                assert complaints(node, example) == [], f"{where}{inner}"
+    assert shown >= 3  # one for each scope of a stop
+
+
 @each_call
 def test_a_surprising_key_in_a_reply_is_caught(call: Any) -> None:
     for part, media in call.contents():
