@@ -37,7 +37,7 @@ class Job:
             raise Refused
         if self.ending == "debt":
             db.pragma("defer_foreign_keys", True)
-            insert(db, "channel_sessions", channel_key="c", session_id="none", updated_at="")
+            db.execute("INSERT INTO channel_sessions VALUES (hex(randomblob(8)), 'no such session', '')")
         return len(self.keys)
 
 
