@@ -10,6 +10,7 @@ import apsw.bestpractice
 
 BUSY_SECONDS = 10.0
 _WAL_RETRY_SECONDS = 0.02
+_STATEMENTS = 256  # prepared ones kept by each connection
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 
 
@@ -21,7 +22,7 @@ def connect(path: str | Path, busy_seconds: float = BUSY_SECONDS) -> apsw.Connec
     name = os.fspath(path)
     if name != ":memory:":
         _make_private(name)
-    db = apsw.Connection(name)
+    db = apsw.Connection(name, statementcachesize=_STATEMENTS)
     db.set_busy_timeout(round(busy_seconds * 1000))
     return db
 

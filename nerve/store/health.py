@@ -6,14 +6,15 @@ _PROBLEMS = 100
 
 
 def quick_check(db: apsw.Connection) -> list[str]:
-    """What is wrong with the database, at most 100 sentences each for structure and references; empty if sound.
+    """What is wrong with the structure, or else with the references, at most 100 sentences; empty if sound.
 
-    Reports and decides nothing.  Raises apsw.CorruptError, and so StoreCorrupt, if the file cannot even be walked.
+    Reports and decides nothing.  StoreCorrupt (through ``read_large``) if the file cannot even be walked.
     """
-    structure = [text for (text,) in db.execute(f"PRAGMA quick_check({_PROBLEMS})") if text != "ok"]
-    references: list[str] = []
+    found = [line for (text,) in db.execute(f"PRAGMA quick_check({_PROBLEMS})") for line in text.splitlines()]
+    if problems := [line for line in found if line != "ok" and not line.startswith("***")]:
+        return problems[:_PROBLEMS]
     for table, row, parent, _ in db.execute("PRAGMA foreign_key_check"):
-        references.append(f"row {row} of {table} refers to a missing row of {parent}")
-        if len(references) == _PROBLEMS:
+        problems.append(f"row {row} of {table} refers to a missing row of {parent}")
+        if len(problems) == _PROBLEMS:
             break
-    return structure + references
+    return problems

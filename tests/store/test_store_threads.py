@@ -1,5 +1,6 @@
 """What only the real database has: batches, a queue, a pool, a house that falls with it."""
 
+import random
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -16,6 +17,7 @@ from nerve.errors import ErrorCode, NerveError
 from nerve.store import writer
 from nerve.store.connection import connect
 from nerve.store.failures import StoreCorrupt
+from nerve.store.health import quick_check
 from nerve.store.inline import open_inline
 from nerve.store.rows import insert, scalar
 from nerve.store.threads import ThreadDatabase, open_database
@@ -281,6 +283,22 @@ async def test_a_bug_in_the_writing_thread_takes_the_house_down(path: Path, monk
         assert await again.read(keys) == set()
 
 
+async def test_the_check_tells_of_damage(path: Path) -> None:
+    spoil(path)
+    async with open_database(path) as database:
+        problems = await database.read_large(quick_check)
+    assert any("invalid page number" in problem for problem in problems)
+    assert len(problems) <= 100
+
+
+async def test_the_check_tells_of_rows_that_refer_to_nothing(database: ThreadDatabase, path: Path) -> None:
+    other = connect(path)
+    insert(other, "channel_sessions", channel_key="c", session_id="none", updated_at="")
+    other.close()
+    problem = "row None of channel_sessions refers to a missing row of sessions"
+    assert await database.read_large(quick_check) == [problem]
+
+
 async def test_busy_is_told_apart(database: ThreadDatabase, path: Path) -> None:
     other = connect(path)
     other.execute("BEGIN IMMEDIATE")
@@ -291,3 +309,26 @@ async def test_busy_is_told_apart(database: ThreadDatabase, path: Path) -> None:
     other.execute("ROLLBACK")
     other.close()
     assert await database.write(add, "a") == "a"
+
+
+@pytest.mark.slow
+async def test_whoever_leaves_at_whatever_moment_knows_what_happened(database: ThreadDatabase) -> None:
+    written: set[str] = set()
+    left: set[str] = set()
+    rng = random.Random(1)
+
+    async def write(key: str, patience: float) -> None:
+        with trio.move_on_after(patience) as scope:
+            await database.write(add, key, "x" * 300)
+            written.add(key)
+        if scope.cancelled_caught:
+            left.add(key)
+
+    for turn in range(20):
+        async with trio.open_nursery() as nursery:
+            for n in range(60):
+                nursery.start_soon(write, f"{turn}-{n}", rng.uniform(0, 0.004))
+    assert left
+    assert written
+    assert await database.read(keys) == written
+    assert not written & left
