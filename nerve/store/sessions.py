@@ -6,6 +6,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any
 
 import apsw
@@ -24,6 +25,7 @@ from nerve.domain.sessions import (
     SessionEventType,
     TreeNode,
     check_parent,
+    checked_change,
 )
 from nerve.errors import ErrorCode, NerveError
 from nerve.store import session_events
@@ -114,12 +116,19 @@ def _add(db: apsw.Connection, session_id: str, draft: SessionDraft, by: Attribut
     _record(db, session_id, SessionEventType.CREATED, {"source": draft.source.value}, by, now)
 
 
-def update(db: apsw.Connection, session_id: str, change: SessionChange, by: Attribution, now: datetime) -> Session:
-    """Carry out a checked change and record each part of it that changes something.
+@frozen
+class Changed:
+    before: Session
+    after: Session
 
-    Raises SESSION_NOT_FOUND, PARENT_NOT_FOUND, PARENT_CYCLE, SESSION_NOT_STARTED; then nothing was changed.
+
+def update(db: apsw.Connection, session_id: str, change: SessionChange, by: Attribution, now: datetime) -> Changed:
+    """Carry out a change and record each part of it that changes something.
+
+    Raises SESSION_NOT_FOUND, PARENT_NOT_FOUND, and what ``checked_change`` and ``check_parent`` raise.
     """
     session = get(db, session_id)
+    change = checked_change(change)
     if change.parent_session_id is not UNSET and change.parent_session_id != session.parent_session_id:
         _move(db, session, change.parent_session_id, by, now)
     if change.title is not UNSET and change.title != session.title:
@@ -132,7 +141,7 @@ def update(db: apsw.Connection, session_id: str, change: SessionChange, by: Attr
         _record(db, session_id, SessionEventType.MODEL_CHANGED, model, by, now)
     if change.starred is not UNSET:
         _star(db, session, change.starred, by, now)
-    return get(db, session_id)
+    return Changed(session, get(db, session_id))
 
 
 def _move(db: apsw.Connection, session: Session, parent_id: str | None, by: Attribution, now: datetime) -> None:
@@ -181,10 +190,18 @@ def subtree(db: apsw.Connection, session_id: str) -> list[TreeNode]:
     return nodes
 
 
+class Archived(Enum):
+    """What came of archiving one session."""
+
+    DONE = "done"
+    TURN_RUNNING = "turn_running"
+    NOT_THERE = "not_there"  # archived or deleted by somebody else meanwhile
+
+
 def archive(
     db: apsw.Connection, session_id: str, reason: ArchiveReason, force: bool, by: Attribution, now: datetime
-) -> bool:
-    """Archive one session; False, and nothing changed, if a turn of it is running or it is archived or gone by now.
+) -> Archived:
+    """Archive one session unless a turn of it is running.
 
     The runtime's id of the conversation is kept, so that an unarchived session can go on.
     """
@@ -194,11 +211,13 @@ def archive(
         " FROM sessions WHERE id = ?",
         (session_id,),
     )
-    if found is None or found[0] == SessionStatus.ARCHIVED.value or found[1]:
-        return False
+    if found is None or found[0] == SessionStatus.ARCHIVED.value:
+        return Archived.NOT_THERE
+    if found[1]:
+        return Archived.TURN_RUNNING
     run(db, "UPDATE sessions SET status = 'archived', archived_at = ? WHERE id = ?", (to_text(now), session_id))
     _record(db, session_id, SessionEventType.ARCHIVED, {"reason": reason.value, "force": force}, by, now)
-    return True
+    return Archived.DONE
 
 
 def unarchive(db: apsw.Connection, session_id: str, by: Attribution, now: datetime) -> bool:

@@ -1,0 +1,48 @@
+"""``POST /api/chat``: one message in, the complete answer out (contract chapter Chat, decisions D3)."""
+
+from datetime import timedelta
+
+from nerve.contract.caller import Caller
+from nerve.contract.generated.chat import ChatMessage, ChatReply
+from nerve.contract.generated.entities import SessionSource
+from nerve.contract.route import NoParams
+from nerve.domain import attribution
+from nerve.domain.turns import TurnState
+from nerve.errors import ErrorCode, NerveError
+from nerve.runtime.creation import SessionMaker
+from nerve.runtime.supervisor import NewMessage
+from nerve.runtime.turn import TurnOutcome
+from nerve.services import Services
+
+CHANNEL = "api:default"
+
+
+async def send(services: Services, caller: Caller, params: NoParams, chat: ChatMessage) -> ChatReply:
+    """Replies once the turn has ended; the turn goes on if the caller leaves before."""
+    session_id = chat.session_id
+    if session_id is None:
+        session_id = await _default_session(services, caller)
+    message = NewMessage(
+        content=chat.message,
+        source="api",
+        actor_id=caller.actor_id,
+        client_msg_id=chat.client_msg_id,
+        model=chat.model,
+    )
+    submission = await services.supervisor.submit(session_id, message)
+    if submission.duplicate:
+        return ChatReply(response="", session_id=session_id)
+    return ChatReply(response=_answer(await services.supervisor.outcome(submission)), session_id=session_id)
+
+
+async def _default_session(services: Services, caller: Caller) -> str:
+    maker = SessionMaker(services.database, services.supervisor, services.effects, services.config.workspace)
+    sticky = timedelta(minutes=services.config.sessions.sticky_period_minutes)
+    return await maker.for_channel(CHANNEL, SessionSource.API, sticky, attribution.of(caller))
+
+
+def _answer(outcome: TurnOutcome) -> str:
+    """The stored text of a turn that completed or was stopped.  Raises CHAT_FAILED with the reason of any other end."""
+    if outcome.state in (TurnState.COMPLETED, TurnState.STOPPED):
+        return outcome.text
+    raise NerveError(ErrorCode.CHAT_FAILED, message=outcome.reason)

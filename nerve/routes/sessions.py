@@ -1,0 +1,189 @@
+"""Sessions over REST (contract chapter Sessions): lists, rows, messages, events, archive and stop."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import apsw
+
+from nerve.contract.caller import Caller
+from nerve.contract.generated.entities import Session, SessionPage, SessionRow, SessionState
+from nerve.contract.generated.frames_server import SessionUpdatedFrame
+from nerve.contract.generated.sessions import (
+    AllStopped,
+    ArchiveResult,
+    Deleted,
+    EventList,
+    ForceStopped,
+    MessagePage,
+    NewSession,
+    SessionChange,
+    SessionFeed,
+    SessionsArchivedParams,
+    SessionsArchiveParams,
+    SessionsDeleteParams,
+    SessionsEventsParams,
+    SessionsGetParams,
+    SessionsListParams,
+    SessionsMessagesParams,
+    SessionsStatusParams,
+    SessionsStopParams,
+    SessionsSystemParams,
+    SessionsUnarchiveParams,
+    SessionsUpdateParams,
+    Stop,
+    TurnStopped,
+    Unarchived,
+)
+from nerve.contract.route import NoBody, NoParams
+from nerve.contract.unset import UNSET
+from nerve.domain import attribution
+from nerve.domain.sessions import MAIN_ID
+from nerve.domain.turns import StopScope
+from nerve.errors import ErrorCode, NerveError
+from nerve.runtime import views
+from nerve.runtime.archiving import Archiver
+from nerve.runtime.creation import SessionMaker
+from nerve.runtime.views import LiveState
+from nerve.services import Services
+from nerve.store import deletions, messages, session_events, session_feeds, sessions
+from nerve.store.session_feeds import StoredPage, StoredRow
+from nerve.store.sessions import Changed
+
+T = TypeVar("T")
+
+_READ_INLINE = 100  # rows; a longer page is read on the pool
+
+
+async def list_conversations(
+    services: Services, caller: Caller, params: SessionsListParams, body: NoBody
+) -> SessionFeed:
+    found = await _read_feed(services, session_feeds.conversations, params.offset)
+    return SessionFeed(
+        sessions=_rows(services, found.starred + found.window.rows),
+        archived_count=found.archived_count,
+        system_count=found.system_count,
+        has_more=found.window.has_more,
+        next_offset=found.window.next_offset,
+    )
+
+
+async def list_archived(
+    services: Services, caller: Caller, params: SessionsArchivedParams, body: NoBody
+) -> SessionPage:
+    return _page(services, await _read_feed(services, session_feeds.archived, params.offset))
+
+
+async def list_system(services: Services, caller: Caller, params: SessionsSystemParams, body: NoBody) -> SessionPage:
+    return _page(services, await _read_feed(services, session_feeds.system, params.offset))
+
+
+async def _read_feed(services: Services, feed: Callable[[apsw.Connection, int, int], T], offset: int) -> T:
+    size = services.config.sessions.sidebar_page_size
+    short = 0 < size <= _READ_INLINE
+    return await (services.database.read if short else services.database.read_large)(feed, offset, size)
+
+
+def _page(services: Services, page: StoredPage) -> SessionPage:
+    return SessionPage(sessions=_rows(services, page.rows), has_more=page.has_more, next_offset=page.next_offset)
+
+
+def _rows(services: Services, rows: list[StoredRow]) -> list[SessionRow]:
+    return [session_feeds.with_live(row, services.supervisor.live(row[0])) for row in rows]
+
+
+async def create(services: Services, caller: Caller, params: NoParams, new: NewSession) -> Session:
+    """Replies once the row is stored; the runtime starts with the first message."""
+    maker = SessionMaker(services.database, services.supervisor, services.effects, services.config.workspace)
+    return await maker.create(new, attribution.of(caller))
+
+
+async def get(services: Services, caller: Caller, params: SessionsGetParams, body: NoBody) -> Session:
+    return await services.database.read(sessions.get, params.session_id)
+
+
+async def update(services: Services, caller: Caller, params: SessionsUpdateParams, change: SessionChange) -> Session:
+    changed = await services.database.write(
+        sessions.update, params.session_id, change, attribution.of(caller), services.effects.now()
+    )
+    await _follow_up(services, changed)
+    return changed.after
+
+
+async def _follow_up(services: Services, changed: Changed) -> None:
+    before, after = changed.before, changed.after
+    if before.title != after.title:
+        services.hub.publish(after.id, SessionUpdatedFrame(session_id=after.id, title=after.title))
+    if before.archived_at is not None and after.archived_at is None:
+        await services.supervisor.release_quarantine(after.id)
+    # A running turn keeps its model; without one the runtime is opened afresh for the next turn.
+    if before.model != after.model and not services.supervisor.live(after.id).is_running:
+        await services.supervisor.detach(after.id, "model_switch")
+
+
+async def delete(services: Services, caller: Caller, params: SessionsDeleteParams, body: NoBody) -> Deleted:
+    """Replies once the runtime has ended and the rows are gone."""
+    session_id = params.session_id
+    if session_id == MAIN_ID:
+        raise NerveError(ErrorCode.MAIN_IS_PERMANENT)
+    await services.database.read(sessions.get, session_id)
+    await services.supervisor.detach(session_id, "deleted")
+    await services.database.write(deletions.delete, session_id, attribution.of(caller), services.effects.now())
+    services.hub.publish_global(views.session_running(session_id, LiveState()))
+    return Deleted()
+
+
+async def list_messages(
+    services: Services, caller: Caller, params: SessionsMessagesParams, body: NoBody
+) -> MessagePage:
+    before_id = None if params.before_id is UNSET else params.before_id
+    return await services.database.read_large(messages.page, params.session_id, params.limit, before_id)
+
+
+async def status(services: Services, caller: Caller, params: SessionsStatusParams, body: NoBody) -> SessionState:
+    session = await services.database.read(sessions.get, params.session_id)
+    live = services.supervisor.live(session.id)
+    return SessionState(
+        session_id=session.id,
+        status=session.status,
+        is_running=live.is_running,
+        background_count=live.background_count,
+        sdk_session_id=session.sdk_session_id,
+        connected_at=session.connected_at,
+        parent_session_id=session.parent_session_id,
+        message_count=session.message_count,
+        total_cost_usd=session.total_cost_usd,
+        awaiting_input=live.awaiting_input,
+        last_seq=await services.supervisor.last_seq(session.id),
+    )
+
+
+async def list_events(services: Services, caller: Caller, params: SessionsEventsParams, body: NoBody) -> EventList:
+    found = await services.database.read_large(session_events.newest, params.session_id, params.limit)
+    return EventList(events=found)
+
+
+async def archive(services: Services, caller: Caller, params: SessionsArchiveParams, body: NoBody) -> ArchiveResult:
+    """Replies once the runtimes of what was archived have ended."""
+    archiver = Archiver(services.database, services.supervisor, services.effects)
+    return await archiver.archive(params.session_id, attribution.of(caller), force=params.force)
+
+
+async def unarchive(services: Services, caller: Caller, params: SessionsUnarchiveParams, body: NoBody) -> Unarchived:
+    await services.database.write(sessions.unarchive, params.session_id, attribution.of(caller), services.effects.now())
+    await services.supervisor.release_quarantine(params.session_id)
+    return Unarchived()
+
+
+async def stop(
+    services: Services, caller: Caller, params: SessionsStopParams, stop: Stop
+) -> TurnStopped | AllStopped | ForceStopped:
+    """Replies with what came of it within the bounds of a stop."""
+    if stop.scope not in tuple(StopScope):
+        raise NerveError(ErrorCode.BAD_SCOPE)
+    return await services.supervisor.stop(
+        params.session_id,
+        StopScope(stop.scope),
+        by=caller,
+        confirm=stop.confirm_kill_background,
+        include_shells=stop.include_shells,
+    )
