@@ -1,0 +1,23 @@
+"""What every handler is handed.  Frozen and short: adding a field is a design conversation."""
+
+from typing import Any
+
+from attrs import frozen
+
+from nerve.config.config import Config
+from nerve.effects import Effects
+from nerve.identity.service import Identity
+from nerve.runtime.hub import Hub
+from nerve.store.database import Database
+
+
+@frozen(kw_only=True)
+class Services:
+    """Made by the composition root."""
+
+    config: Config
+    effects: Effects
+    database: Database
+    identity: Identity
+    supervisor: Any
+    hub: Hub
