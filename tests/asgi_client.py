@@ -1,0 +1,221 @@
+"""An ASGI client in memory: how the tests come in by the front door.
+
+    client = AsgiClient(app, token="...")
+    reply = await client.post("/api/chat", json={"message": "hi"})
+    assert (reply.status, reply.json) == (200, {...})
+
+    async with client.websocket("/ws") as socket:
+        await socket.send_json({"type": "ping"})
+        assert (await socket.receive_json())["type"] == "pong"
+        await socket.close()
+
+It is a strict server towards the app: whatever the ASGI specification or HTTP forbids is a ProtocolViolation of the
+test, even where a real server would look away.  An ``Observer`` sees every reply and frame of every test, so that they
+can be validated against spec/.  Waits are bounded by trio's clock (so a MockClock may jump over them).
+"""
+
+import json as jsonlib
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from attrs import define, evolve
+
+from tests.asgi_http import HttpExchange
+from tests.asgi_websocket import WebSocketClient
+from tests.asgi_wire import WAIT_SECONDS, App, Closed, Observer, ProtocolViolation, Refused, Reply, Request
+
+__all__ = [
+    "AsgiClient",
+    "Closed",
+    "HttpExchange",
+    "Observer",
+    "ProtocolViolation",
+    "Refused",
+    "Reply",
+    "Request",
+    "WebSocketClient",
+]
+
+HeaderItems = Mapping[str, str] | Sequence[tuple[str, str]]
+Query = Mapping[str, Any] | Sequence[tuple[str, Any]] | str | bytes
+
+
+@define
+class AsgiClient:
+    """Options that are None or empty are not sent.  ``with_`` gives a changed copy, such as another person's.
+
+    ``patience`` is how many seconds the app may take for a reply, or to end after its client has left.
+    """
+
+    app: App
+    token: str | None = None
+    host: str = "127.0.0.1:8900"
+    scheme: str = "http"
+    peer: str = "127.0.0.1"
+    headers: tuple[tuple[str, str], ...] = ()
+    observers: tuple[Observer, ...] = ()
+    patience: float = WAIT_SECONDS
+
+    def with_(self, **changes: Any) -> "AsgiClient":
+        return evolve(self, **changes)
+
+    # --- HTTP -----------------------------------------------------------------------------------------------------
+
+    async def get(self, path: str, **options: Any) -> Reply:
+        return await self.request("GET", path, **options)
+
+    async def head(self, path: str, **options: Any) -> Reply:
+        return await self.request("HEAD", path, **options)
+
+    async def options(self, path: str, **options: Any) -> Reply:
+        return await self.request("OPTIONS", path, **options)
+
+    async def post(self, path: str, **options: Any) -> Reply:
+        return await self.request("POST", path, **options)
+
+    async def put(self, path: str, **options: Any) -> Reply:
+        return await self.request("PUT", path, **options)
+
+    async def patch(self, path: str, **options: Any) -> Reply:
+        return await self.request("PATCH", path, **options)
+
+    async def delete(self, path: str, **options: Any) -> Reply:
+        return await self.request("DELETE", path, **options)
+
+    async def request(self, method: str, path: str, **options: Any) -> Reply:
+        """One request and its whole reply.  Options as for ``open``; the app has to answer."""
+        async with self.open(method, path, **options) as exchange:
+            return await exchange.reply()
+
+    @asynccontextmanager
+    async def open(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = ...,
+        content: bytes | Iterable[bytes] | None = None,
+        query: Query = b"",
+        headers: HeaderItems = (),
+        raw_headers: Iterable[tuple[bytes, bytes]] = (),
+        end_body: bool = True,
+    ) -> AsyncIterator["HttpExchange"]:
+        """A request that is under way, for tests of what happens meanwhile.  Leaving the block disconnects.
+
+        ``path`` may be raw (percent-encoded) or plain text, and may hold a query.  ``content`` as a list is sent in
+        chunks, without Content-Length.  ``end_body=False`` holds the last part back: see ``HttpExchange.send_body``.
+        """
+        parts, body_headers = _body_parts(json, content, method, end_body)
+        request = self._request(method, path, query, [*body_headers, *_pairs(headers)], raw_headers)
+        request = evolve(request, body=b"".join(parts))
+        scope = self._scope(request, type="http", scheme=self.scheme, method=method)
+        exchange = HttpExchange(request, self.observers, self.patience)
+        for number, part in enumerate(parts, start=1):
+            exchange.feed(part, more=not end_body or number < len(parts))
+        async with exchange.served_by(self.app, scope):
+            yield exchange
+
+    # --- WebSocket ------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def websocket(
+        self,
+        path: str = "/ws",
+        *,
+        query: Query = b"",
+        headers: HeaderItems = (),
+        raw_headers: Iterable[tuple[bytes, bytes]] = (),
+        window: int = 10_000,
+        refusal_replies: bool = True,
+        token_in_query: bool = True,
+    ) -> AsyncIterator["WebSocketClient"]:
+        """An accepted socket.  Raises Refused.  Leaving the block hangs up and waits until the app has ended.
+
+        ``window`` is how many frames the client takes without reading: the app's next ``send`` then waits.
+        ``refusal_replies=False`` is a server without the extension ``websocket.http.response``.
+        """
+        request = self._request("GET", path, query, _pairs(headers), raw_headers)
+        if token_in_query and self.token is not None:
+            request = _with_query_token(request, self.token)
+        extensions: dict[str, Any] = {"websocket.http.response": {}} if refusal_replies else {}
+        scheme = {"http": "ws", "https": "wss"}[self.scheme]
+        scope = self._scope(request, type="websocket", scheme=scheme, subprotocols=[], extensions=extensions)
+        socket = WebSocketClient(request, window, self.observers, self.patience)
+        async with socket.served_by(self.app, scope):
+            await socket.opened()
+            yield socket
+
+    # --- both -----------------------------------------------------------------------------------------------------
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Query,
+        headers: Iterable[tuple[str, str]],
+        raw_headers: Iterable[tuple[bytes, bytes]],
+    ) -> Request:
+        own = [("host", self.host)] if self.host else []
+        if self.token is not None:
+            own.append(("authorization", f"Bearer {self.token}"))
+        given = [(n.lower().encode("ascii"), v.encode("latin-1")) for n, v in [*self.headers, *headers]]
+        replaced = {name for name, _ in given}
+        kept = [(n.encode(), v.encode("latin-1")) for n, v in own if n.encode() not in replaced]
+        raw, _, inline = path.partition("?")
+        return Request(
+            method=method,
+            path=quote(raw, safe="/%:@!$&'()*+,;=~[]"),
+            query=inline.encode() or _query(query),
+            headers=(*kept, *given, *raw_headers),
+        )
+
+    def _scope(self, request: Request, **specific: Any) -> dict[str, Any]:
+        path = request.path.encode("ascii")
+        return {
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "path": request.path,
+            "raw_path": path,
+            "query_string": request.query,
+            "root_path": "",
+            "headers": list(request.headers),
+            "client": (self.peer, 50000) if self.peer else None,
+            "server": ("127.0.0.1", 8900),
+            "extensions": {},
+            "state": {},
+            **specific,
+        }
+
+
+def _with_query_token(request: Request, token: str) -> Request:
+    """The token moved from the header to the query, as browsers have to send it."""
+    query = b"&".join(part for part in (request.query, urlencode({"token": token}).encode("ascii")) if part)
+    kept = tuple((name, value) for name, value in request.headers if name != b"authorization")
+    return evolve(request, query=query, headers=kept)
+
+
+def _pairs(headers: HeaderItems) -> list[tuple[str, str]]:
+    return list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+
+
+def _query(query: Query) -> bytes:
+    if isinstance(query, bytes):
+        return query
+    return query.encode("utf-8") if isinstance(query, str) else urlencode(query).encode("ascii")
+
+
+def _body_parts(
+    json: Any, content: bytes | Iterable[bytes] | None, method: str, end_body: bool
+) -> tuple[list[bytes], list[tuple[str, str]]]:
+    """The parts to send, and the headers that describe them."""
+    if json is not ...:
+        content = jsonlib.dumps(json).encode("utf-8")
+    headers = [("content-type", "application/json")] if json is not ... else []
+    if content is None and end_body:
+        return [b""], [("content-length", "0")] if method in ("POST", "PUT", "PATCH") else []
+    if isinstance(content, bytes) and end_body:
+        return [content], [*headers, ("content-length", str(len(content)))]
+    parts = [content] if isinstance(content, bytes) else list(content or ())
+    return [*parts, b""] if end_body else parts, [*headers, ("transfer-encoding", "chunked")]
