@@ -27,19 +27,27 @@ def read_text(path: Path) -> str | None:
         return None
     except OSError as error:
         raise ConfigError(f"{path}: can't be read: {error.strerror}") from None
-    with open(descriptor, "rb") as stream:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ConfigError(f"{path}: is not a regular file")
-        try:
-            content = stream.read(FILE_MAX_BYTES + 1)
-        except OSError as error:
-            raise ConfigError(f"{path}: can't be read: {error.strerror}") from None
+        content = _read_bounded(descriptor)
+    except OSError as error:
+        raise ConfigError(f"{path}: can't be read: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
     if len(content) > FILE_MAX_BYTES:
         raise ConfigError(f"{path}: is larger than {FILE_MAX_BYTES} bytes")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not UTF-8 text") from None
+
+
+def _read_bounded(descriptor: int) -> bytes:
+    content = b""
+    while len(content) <= FILE_MAX_BYTES and (piece := os.read(descriptor, FILE_MAX_BYTES + 1 - len(content))):
+        content += piece
+    return content
 
 
 def is_there(path: Path) -> bool:

@@ -6,6 +6,7 @@ Called by the daemon at its start (decisions D23), never by ``load``.  All of it
 import contextlib
 import os
 import stat
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def _prepare_home(home: Path) -> None:
         if stat.S_ISLNK(link.st_mode) and link.st_uid not in (0, os.geteuid()):
             raise ConfigError(f"NERVE_HOME: {home} is a link that another user made")
         descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except NotADirectoryError:
+    except (NotADirectoryError, FileExistsError):
         raise ConfigError(f"NERVE_HOME: {home} is not a directory") from None
     except OSError as error:
         raise ConfigError(f"NERVE_HOME: {home} can't be used: {error.strerror}") from None
@@ -79,7 +80,11 @@ def write_pointer(paths: Paths) -> Warnings:
         if not paths.pointer_file.is_symlink() and _content(paths.pointer_file) == content:
             return ()
         temporary = _write_beside(paths.pointer_file, content)
-        os.replace(temporary, paths.pointer_file)
+        try:
+            os.replace(temporary, paths.pointer_file)
+        except OSError:
+            os.unlink(temporary)
+            raise
         _sync_directory(paths.home)
     except OSError as error:
         return (f"config_dir: the pointer can't be written: {error.strerror}",)
@@ -158,16 +163,16 @@ def _content(path: Path) -> bytes | None:
 
 def _write_beside(path: Path, content: bytes) -> Path:
     """A finished, synced file (0600) in the directory of ``path``; the caller moves it or removes it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)  # left by a process of this number that died
-    _write_new(temporary, content)
-    return temporary
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    return _filled(descriptor, Path(temporary), content)
 
 
 def _write_new(path: Path, content: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o600)
+    _filled(os.open(path, flags, 0o600), path, content)
+
+
+def _filled(descriptor: int, path: Path, content: bytes) -> Path:
     try:
         with open(descriptor, "wb") as stream:
             stream.write(content)
@@ -176,6 +181,7 @@ def _write_new(path: Path, content: bytes) -> None:
     except OSError:
         os.unlink(path)
         raise
+    return path
 
 
 def _sync_directory(directory: Path) -> None:
