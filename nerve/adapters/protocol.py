@@ -13,6 +13,33 @@ from typing import Any, Protocol
 
 from attrs import field, frozen
 
+from nerve.contract.generated.entities import FileOperation
+
+__all__ = [
+    "AgentAdapter",
+    "AgentClient",
+    "AgentEvent",
+    "Availability",
+    "Capabilities",
+    "CapabilitiesChanged",
+    "FileChanged",
+    "FileOperation",
+    "ModelObserved",
+    "RuntimeGone",
+    "SessionHost",
+    "SessionSpec",
+    "TextAdded",
+    "ThinkingAdded",
+    "ToolFinished",
+    "ToolOutputAdded",
+    "ToolStarted",
+    "TurnEnded",
+    "TurnPrompt",
+    "TurnSource",
+    "TurnStatus",
+    "Usage",
+]
+
 
 @frozen
 class Capabilities:
@@ -22,13 +49,6 @@ class Capabilities:
     transcript: bool = True
     output: bool = True
     interrupt_spares_background: bool = True
-
-
-class FileOperation(StrEnum):
-    WRITE = "write"
-    EDIT = "edit"
-    DELETE = "delete"
-    NOTEBOOK_EDIT = "notebook_edit"
 
 
 class TurnStatus(StrEnum):

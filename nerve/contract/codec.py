@@ -4,7 +4,7 @@ Requests are strict about types (``5`` is no string, ``"5"`` no number) and leni
 newer client may send.  cattrs writes; reading is our own walk, because a 422 has to name every bad field at once.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
@@ -93,9 +93,12 @@ def decode_params(cls: type[T], path: Mapping[str, str], query: Mapping[str, str
     return cls(**values)
 
 
+def _fields(cls: type[Any]) -> tuple[tuple[str, "attrs.Attribute[Any]", Any], ...]:
+    return _resolved_fields(cls)  # type: ignore[arg-type]  # a class is hashable, whatever mypy thinks of type[Any]
+
+
 @cache
-def _fields(cls: Hashable) -> tuple[tuple[str, "attrs.Attribute[Any]", Any], ...]:
-    assert isinstance(cls, type)
+def _resolved_fields(cls: Any) -> tuple[tuple[str, "attrs.Attribute[Any]", Any], ...]:
     attrs.resolve_types(cls)
     return tuple((a.metadata.get("key", a.name), a, a.type) for a in attrs.fields(cls))
 
@@ -134,14 +137,15 @@ def _read_union(options: tuple[Any, ...], value: Any, loc: tuple[str | int, ...]
     if value is None and type(None) in options:
         return None
     real = [o for o in options if o not in (type(None), Unset)]
-    attempts: list[list[Problem]] = []
+    best: list[Problem] | None = None
     for option in real:
         found: list[Problem] = []
         made = _read(option, value, loc, found)
         if not found:
             return made
-        attempts.append(found)
-    problems.extend(min(attempts, key=lambda found: len(found)))
+        if best is None or len(found) < len(best):
+            best = found
+    problems.extend(best or ())
     return None
 
 

@@ -63,7 +63,7 @@ class Route(Generic[P, B, R]):
     params: type[P]
     body: type[B]
     body_required: bool
-    replies: Mapping[int, type[Any]]
+    replies: Mapping[int, Any]  # status -> model class (or a union of them)
     kind: ReplyKind
     auth: AuthPolicy
     refusal: ErrorCode  # what a system or MCP credential is told where ``auth`` is PERSON

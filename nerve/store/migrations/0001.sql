@@ -92,6 +92,7 @@ CREATE TABLE turns (
     session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     state TEXT NOT NULL CHECK (state IN ('running', 'completed', 'stopped', 'failed', 'interrupted')),
     source TEXT NOT NULL,
+    queue_id TEXT,
     actor_id TEXT,
     client_msg_id TEXT,
     user_message_id INTEGER,

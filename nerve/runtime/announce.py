@@ -1,0 +1,24 @@
+"""Telling sockets what waits in a session's queue, and what has just left it."""
+
+from nerve.contract.generated.frames_server import QueueUpdateFrame, RemovalReason, RemovedEntry
+from nerve.contract.unset import UNSET
+from nerve.runtime.house import House
+from nerve.runtime.hub import Subscriber
+from nerve.runtime.views import queue_entries
+from nerve.store import queue
+from nerve.store.queue import QueuedMessage
+
+
+def gone(entry: QueuedMessage, reason: RemovalReason) -> RemovedEntry:
+    return RemovedEntry(queue_id=entry.id, client_msg_id=entry.client_msg_id, reason=reason)
+
+
+async def publish_queue(house: House, session_id: str, *removed: RemovedEntry, also: Subscriber | None = None) -> None:
+    """To the bound sockets, and to ``also``, which may be bound elsewhere."""
+    waiting = await house.database.read(queue.waiting, session_id)
+    frame = QueueUpdateFrame(
+        session_id=session_id, queue=queue_entries(waiting), removed=list(removed) if removed else UNSET
+    )
+    house.hub.publish(session_id, frame)
+    if also is not None and not house.hub.is_bound(also, session_id):
+        house.hub.publish_to(also, frame)

@@ -1,0 +1,139 @@
+"""The client of a session: opened when a turn needs it, read by one task for its whole life."""
+
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import trio
+from attrs import define, field
+
+from nerve.adapters.protocol import AgentClient, AgentEvent, RuntimeGone, SessionSpec
+from nerve.runtime.backends import Backends
+from nerve.runtime.house import House
+from nerve.store import snapshots, turns
+
+log = logging.getLogger("nerve.runtime")
+
+SNAPSHOT_BYTES = 1024 * 1024
+
+
+@define(eq=False)
+class Host:
+    """What a runtime may ask of its session."""
+
+    _session_id: str
+    _house: House
+
+    async def before_file_change(self, path: Path) -> None:
+        if await self._house.database.read(snapshots.known, self._session_id, str(path)):
+            return
+        existed, content = await self._house.effects.blocking(_read_small, path)
+        await self._house.database.write(self._keep, path, existed, content)
+
+    def _keep(self, db: object, path: Path, existed: bool, content: bytes | None) -> None:
+        snapshots.keep(
+            db,  # type: ignore[arg-type]
+            self._session_id,
+            str(path),
+            existed=existed,
+            content=content,
+            now=self._house.effects.now(),
+        )
+
+
+def _read_small(path: Path) -> tuple[bool, bytes | None]:
+    """Whether the file was there, and what it held if that is at most 1 MiB of a regular file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return False, None
+    except OSError:
+        return True, None
+    with os.fdopen(descriptor, "rb") as file:
+        try:
+            content = file.read(SNAPSHOT_BYTES + 1)
+        except OSError:
+            return True, None
+    return True, content if len(content) <= SNAPSHOT_BYTES else None
+
+
+@define(eq=False)
+class ClientSlot:
+    """Holds at most one open client.  ``lost`` is told when it is gone, whoever ended it."""
+
+    session_id: str
+    _house: House
+    _on_event: Callable[[AgentEvent], Awaitable[None]]
+    _lost: Callable[[BaseException], None]
+    client: AgentClient | None = None
+    _scope: trio.CancelScope | None = None
+    _gone: trio.Event = field(factory=trio.Event)
+
+    async def ensure(self, nursery: trio.Nursery) -> AgentClient:
+        """The open client, or a new one.  Raises what opening it raises; cancelled, none is left open."""
+        if self.client is not None:
+            return self.client
+        database = self._house.database
+        facts = await database.read(turns.runtime_facts, self.session_id)
+        if facts.backend_reason is not None:
+            choice = await self._house.backends.choose()
+            if choice.reason is None and choice.backend != facts.backend:
+                await database.write(turns.moved_to_backend, self.session_id, choice.backend, self._house.effects.now())
+                facts = await database.read(turns.runtime_facts, self.session_id)
+        spec = SessionSpec(
+            session_id=self.session_id,
+            cwd=Path(facts.cwd),
+            host=Host(self.session_id, self._house),
+            model=facts.model,
+            native_id=facts.sdk_session_id,
+            fork=facts.fork_pending,
+            fork_turn=facts.fork_turn,
+        )
+        self._gone = trio.Event()
+        client: AgentClient = await nursery.start(self._run, self._house.backends, facts.backend, spec)
+        await database.write(turns.attached, self.session_id, client.native_id, self._house.effects.now())
+        return client
+
+    async def _run(
+        self, backends: Backends, backend: str, spec: SessionSpec, task_status: trio.TaskStatus[AgentClient]
+    ) -> None:
+        started = False
+        cause: BaseException = RuntimeGone("The agent's runtime was closed.", retryable=False)
+        try:
+            with trio.CancelScope() as self._scope:
+                async with backends.adapter(backend).open(spec) as client:
+                    self.client = client
+                    started = True
+                    task_status.started(client)
+                    async for event in client.events:
+                        await self._on_event(event)
+                cause = RuntimeGone("The agent's runtime ended.")
+        except Exception as exc:  # noqa: BLE001  the barrier of the runtime: what it died of becomes the turn's error
+            if not started:
+                raise
+            cause = _sole(exc)
+            if not isinstance(cause, RuntimeGone):
+                log.error("the runtime of session %s failed", self.session_id, exc_info=exc)
+        finally:
+            self.client = self._scope = None
+            self._gone.set()
+            if started:
+                self._lost(cause)
+
+    def kill(self) -> None:
+        """End the client at once; its processes are gone when ``closed`` returns."""
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def close(self) -> None:
+        """End the client and wait until it is gone."""
+        if self._scope is not None:
+            self._scope.cancel()
+            await self._gone.wait()
+
+
+def _sole(exc: BaseException) -> BaseException:
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
+        exc = exc.exceptions[0]
+    return exc

@@ -1,0 +1,86 @@
+"""Who hears what: every open socket, and the session it is bound to.
+
+Publishing never waits: a subscriber takes the bytes or gives itself up.  A frame is serialised once, before it comes here.
+"""
+
+from typing import Protocol
+
+from attrs import define, field
+
+from nerve.contract.frames import encode_frame
+from nerve.contract.generated.frames_server import ServerFrame
+
+
+class Subscriber(Protocol):
+    """One open socket.  None of its methods waits."""
+
+    @property
+    def account_id(self) -> str | None: ...
+
+    def deliver(self, data: bytes, seq: int | None = None) -> None:
+        """Queue a frame; ``seq`` is its number in the bound session's log, None for state that a snapshot replaces."""
+        ...
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Have the socket closed once what waits is sent."""
+        ...
+
+
+@define(eq=False)
+class Hub:
+    _all: dict[Subscriber, None] = field(factory=dict)
+    _bound: dict[str, dict[Subscriber, None]] = field(factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, subscriber: Subscriber) -> None:
+        self._all[subscriber] = None
+
+    def remove(self, subscriber: Subscriber) -> None:
+        self._all.pop(subscriber, None)
+
+    def bind(self, subscriber: Subscriber, session_id: str) -> None:
+        self._bound.setdefault(session_id, {})[subscriber] = None
+
+    def unbind(self, subscriber: Subscriber, session_id: str) -> None:
+        bound = self._bound.get(session_id)
+        if bound is not None:
+            bound.pop(subscriber, None)
+            if not bound:
+                del self._bound[session_id]
+
+    def is_bound(self, subscriber: Subscriber, session_id: str) -> bool:
+        return subscriber in self._bound.get(session_id, ())
+
+    def has_bound(self, session_id: str) -> bool:
+        return session_id in self._bound
+
+    def publish(self, session_id: str, frame: ServerFrame) -> None:
+        """To the sockets that are bound to the session."""
+        if session_id in self._bound:
+            self.publish_bytes(session_id, encode_frame(frame), None)
+
+    def publish_bytes(self, session_id: str, data: bytes, seq: int | None, skip: Subscriber | None = None) -> None:
+        for subscriber in tuple(self._bound.get(session_id, ())):
+            if subscriber is not skip:
+                subscriber.deliver(data, seq)
+
+    def publish_global(self, frame: ServerFrame) -> None:
+        """To every socket."""
+        if self._all:
+            data = encode_frame(frame)
+            for subscriber in tuple(self._all):
+                subscriber.deliver(data)
+
+    def publish_to(self, subscriber: Subscriber, frame: ServerFrame) -> None:
+        subscriber.deliver(encode_frame(frame))
+
+    def close_account(self, account_id: str, code: int, reason: str = "") -> None:
+        for subscriber in tuple(self._all):
+            if subscriber.account_id == account_id:
+                subscriber.close(code, reason)
+
+    def close_all(self, code: int, reason: str = "") -> None:
+        for subscriber in tuple(self._all):
+            subscriber.close(code, reason)

@@ -1,0 +1,371 @@
+"""One live session: its queue is worked off here, one turn at a time, in the session's own nursery.
+
+A recorded turn is always ended by a record: what begins in ``_one_turn`` ends in ``_finish``, also when the house closes.
+"""
+
+import logging
+from collections.abc import Callable
+from enum import Enum
+
+import trio
+from attrs import define, field
+
+from nerve.adapters.protocol import (
+    AgentEvent,
+    Capabilities,
+    CapabilitiesChanged,
+    ModelObserved,
+    RuntimeGone,
+    TurnEnded,
+    TurnPrompt,
+    TurnSource,
+)
+from nerve.contract.generated.frames_server import RemovalReason, SessionUpdatedFrame, UserMessageFrame
+from nerve.domain.turns import INTERRUPT_SECONDS, KILL_SECONDS, TurnState
+from nerve.errors import NerveError
+from nerve.runtime import scribe
+from nerve.runtime.announce import gone, publish_queue
+from nerve.runtime.client import ClientSlot
+from nerve.runtime.ending import record_end
+from nerve.runtime.event_log import SessionLog
+from nerve.runtime.house import SYSTEM_ACTOR, House
+from nerve.runtime.hub import Subscriber
+from nerve.runtime.logs import LogBook
+from nerve.runtime.turn import RunningTurn, TurnOutcome, Waiter
+from nerve.runtime.views import LiveState, session_running
+from nerve.store import intake, turns
+from nerve.store.turns import BegunTurn
+
+log = logging.getLogger("nerve.runtime")
+
+
+class Phase(Enum):
+    OPEN = "open"
+    CLOSING = "closing"  # takes no further turn
+    CLOSED = "closed"
+
+
+class TurnStopped(Enum):
+    """What came of asking a turn to stop."""
+
+    NOT_RUNNING = "not_running"
+    STOPPED = "stopped"
+    KILLED = "killed"
+    NOT_STOPPED = "not_stopped"
+
+
+@define(eq=False)
+class SessionRunner:
+    """``wanted`` is set when a message arrived while it was closing: its owner then starts another one."""
+
+    session_id: str
+    _house: House
+    _logs: LogBook
+    _sender: Callable[[str], Subscriber | None]  # who sent a queue entry, if that socket is still there
+    _waiter: Callable[[str], Waiter | None]
+    phase: Phase = Phase.OPEN
+    wanted: bool = False
+    resting: bool = False  # the queue is empty: what comes now starts at once
+    turn: RunningTurn | None = None
+    model: str = ""
+    closed: trio.Event = field(factory=trio.Event)
+    slot: ClientSlot = field(init=False)
+    capabilities: Capabilities | None = None
+    _log: SessionLog = field(init=False)
+    _nursery: trio.Nursery | None = None
+    _woken: trio.Event = field(factory=trio.Event)
+    _pause: trio.CancelScope = field(factory=trio.CancelScope)
+    _silence: trio.CancelScope = field(factory=trio.CancelScope)
+
+    def __attrs_post_init__(self) -> None:
+        self.slot = ClientSlot(self.session_id, self._house, self._on_event, self._on_lost)
+
+    # --- for the supervisor ---------------------------------------------------------------------------------------
+
+    @property
+    def live(self) -> LiveState:
+        return LiveState(is_running=self.turn is not None)
+
+    def wake(self) -> None:
+        """Something was put into the queue."""
+        if self.phase is Phase.OPEN:
+            self._woken.set()
+        else:
+            self.wanted = True
+
+    async def run(self) -> None:
+        """Work the queue off until ``close``, or until nothing has come for ``client_idle_seconds``."""
+        try:
+            self._log = await self._logs.hold(self.session_id)
+            self._log.refused = self._on_refusal
+            try:
+                await self._live()
+            finally:
+                self._log.refused = None
+                self._logs.drop(self.session_id)
+        finally:
+            self.phase = Phase.CLOSED
+            self.closed.set()
+
+    async def _live(self) -> None:
+        async with trio.open_nursery() as self._nursery:
+            self._nursery.start_soon(self._log.run, name=f"log {self.session_id}")
+            await self._work()
+            await self.slot.close()
+            await self._log.flush()
+            await self._house.database.write(turns.detached, self.session_id, self._house.effects.now())
+            self._nursery.cancel_scope.cancel()
+
+    async def stop_turn(self) -> TurnStopped:
+        """Interrupt the turn; after five seconds cancel it, which only happens while no agent is live.
+
+        Waits at most ``INTERRUPT_SECONDS`` plus ``KILL_SECONDS``.
+        """
+        turn = self.turn
+        if turn is None:
+            return TurnStopped.NOT_RUNNING
+        turn.stop_requested = True
+        await self._interrupt(turn)
+        with trio.move_on_after(INTERRUPT_SECONDS):
+            await turn.finished.wait()
+            return TurnStopped.STOPPED
+        return await self._kill(turn)
+
+    async def force(self) -> TurnStopped:
+        """Cancel the turn, or close the runtime when no turn runs; everything in it ends."""
+        turn = self.turn
+        if turn is None:
+            await self.slot.close()
+            return TurnStopped.NOT_RUNNING
+        turn.stop_requested = True
+        return await self._kill(turn)
+
+    async def close(self, *, interrupted: bool = False, reason: str | None = None) -> None:
+        """End the turn and the runtime, and return when both are gone.
+
+        ``interrupted``: the house shuts down, and the turn is recorded so; ``reason``: the turn failed of that.
+        """
+        self.phase = Phase.CLOSING if self.phase is Phase.OPEN else self.phase
+        self._pause.cancel()
+        turn = self.turn
+        if turn is not None:
+            turn.interrupted = interrupted
+            if reason is not None:
+                turn.failure = turn.failure or reason
+            await self._interrupt(turn)
+            with trio.move_on_after(self._house.limits.drain_seconds):
+                await turn.finished.wait()
+            if not turn.finished.is_set():
+                await self._kill(turn)
+        await self.closed.wait()
+
+    # --- the work -------------------------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        while self.phase is Phase.OPEN:
+            token: object | None = None
+            with trio.CancelScope() as self._pause:
+                if not await self._something_waits():
+                    self.phase = Phase.CLOSING
+                    return
+                token = await self._take_slot()
+            if token is None:
+                continue
+            try:
+                if self.phase is Phase.OPEN:
+                    await self._one_turn()
+            finally:
+                self._house.slots.release_on_behalf_of(token)
+
+    async def _something_waits(self) -> bool:
+        """True once the queue holds an entry; False after an idle time without any."""
+        while True:
+            self._woken = trio.Event()
+            if await self._house.database.read(intake.may_run, self.session_id):
+                return True
+            self.resting = True
+            try:
+                with trio.move_on_after(self._house.limits.client_idle_seconds) as scope:
+                    await self._woken.wait()
+            finally:
+                self.resting = False
+            if scope.cancelled_caught:
+                return False
+
+    async def _take_slot(self) -> object:
+        token = object()
+        try:
+            self._house.slots.acquire_on_behalf_of_nowait(token)
+        except trio.WouldBlock:
+            await publish_queue(self._house, self.session_id)
+            await self._house.slots.acquire_on_behalf_of(token)
+        return token
+
+    async def _one_turn(self) -> None:
+        turn_id = self._house.effects.new_id("turn")
+        self._log.turn_id = turn_id
+        first_seq = 0
+
+        def make(db: object) -> tuple[BegunTurn | None, list[UserMessageFrame]]:
+            nonlocal first_seq
+            first_seq = self._log.last_seq + 1
+            now = self._house.effects.now()
+            begun = turns.begin(db, self.session_id, turn_id, first_seq, SYSTEM_ACTOR, now)  # type: ignore[arg-type]
+            return begun, [] if begun is None else [_user_message(begun)]
+
+        begun = await self._log.record_made(make, skip=lambda b: None if b is None else self._sender(b.entry.id))
+        if begun is None:
+            return
+        turn = self.turn = RunningTurn(turn_id, begun.entry, first_seq)
+        try:
+            await self._announce(begun)
+            await self._converse(turn)
+        except Exception as exc:  # noqa: BLE001  the turn's barrier: one turn's failure never touches its neighbours
+            log.exception("turn failed: %s", turn.facts())
+            turn.failure = turn.failure or (exc.message if isinstance(exc, NerveError) else "Internal error.")
+        finally:
+            with trio.CancelScope(shield=True):
+                await self._finish(turn)
+
+    async def _announce(self, begun: BegunTurn) -> None:
+        hub = self._house.hub
+        await publish_queue(self._house, self.session_id, gone(begun.entry, RemovalReason.STARTED))
+        hub.publish_global(session_running(self.session_id, self.live))
+        if begun.title is not None:
+            hub.publish(self.session_id, SessionUpdatedFrame(session_id=self.session_id, title=begun.title))
+
+    async def _converse(self, turn: RunningTurn) -> None:
+        """Have the runtime play the turn; once more on a fresh runtime if it died before it said anything."""
+        for attempt in (1, 2):
+            stale = self.slot.client is not None
+            try:
+                with turn.scope, trio.CancelScope() as self._silence:
+                    self._heard()
+                    await self._prompt(turn)
+                    await turn.ended.wait()
+                if self._silence.cancelled_caught:
+                    turn.failure = turn.failure or "The agent's runtime was silent for too long."
+                    await self.slot.close()
+            except RuntimeGone as gone:
+                turn.lose(gone)
+                await self.slot.close()
+            if attempt == 2 or not _again(turn, stale):
+                return
+            turn.gone, turn.ended, turn.scope = None, trio.Event(), trio.CancelScope()
+
+    async def _prompt(self, turn: RunningTurn) -> None:
+        assert self._nursery is not None
+        client = await self.slot.ensure(self._nursery)
+        self.capabilities = client.capabilities
+        if not self.model:
+            facts = await self._house.database.read(turns.runtime_facts, self.session_id)
+            self.model = facts.model or self._house.backends.adapter(facts.backend).default_model
+        entry = turn.entry
+        await client.prompt(TurnPrompt(turn.id, entry.content, TurnSource(entry.source), entry.model))
+
+    async def _finish(self, turn: RunningTurn) -> None:
+        try:
+            outcome = await record_end(self._house, self._log, turn, self.model)
+        except Exception:  # noqa: BLE001  whoever waits for the turn must not wait for ever; recovery settles the row
+            log.exception("the end of a turn could not be recorded: %s", turn.facts())
+            outcome = TurnOutcome(TurnState.FAILED, "", "Internal error.")
+        # From here to the end nothing waits: what is recorded is told at once.
+        self.turn = None
+        turn.outcome = outcome
+        self._log.turn_id = None
+        self._house.hub.publish_global(session_running(self.session_id, self.live))
+        turn.finished.set()
+        waiter = self._waiter(turn.entry.id)
+        if waiter is not None:
+            waiter.settle(outcome)
+
+    # --- what the runtime says ------------------------------------------------------------------------------------
+
+    async def _on_event(self, event: AgentEvent) -> None:
+        self._heard()
+        if isinstance(event, CapabilitiesChanged):
+            self.capabilities = event.capabilities
+            return
+        turn = self.turn
+        if turn is None:
+            log.warning("session %s: the runtime spoke outside a turn: %s", self.session_id, type(event).__name__)
+            return
+        if isinstance(event, TurnEnded):
+            turn.settle(event)
+            # What comes next belongs after the record of this end.
+            await turn.finished.wait()
+            return
+        small = scribe.delta(self.session_id, event)
+        if small is not None:
+            scribe.fold(turn.transcript, event, self.model)
+            self._log.delta(small)
+            return
+        frame = scribe.frame(self.session_id, event, self.model)
+        if frame is not None:
+            await self._log.record([frame])
+        scribe.fold(turn.transcript, event, self.model)
+        if isinstance(event, ModelObserved):
+            self.model = event.model
+
+    def _heard(self) -> None:
+        self._silence.deadline = trio.current_time() + self._house.limits.silence_seconds
+
+    def _on_lost(self, cause: BaseException) -> None:
+        turn = self.turn
+        if turn is None or turn.finished.is_set():
+            return
+        if isinstance(cause, NerveError):
+            turn.fail(cause.message)
+        turn.lose(cause)
+
+    def _on_refusal(self, refusal: NerveError) -> None:
+        if self.turn is not None:
+            self.turn.fail(refusal.message)
+
+    # --- stops ----------------------------------------------------------------------------------------------------
+
+    async def _interrupt(self, turn: RunningTurn) -> None:
+        client = self.slot.client
+        if client is None:
+            turn.scope.cancel()  # the runtime is not there yet: nothing was sent
+            return
+        try:
+            with trio.move_on_after(INTERRUPT_SECONDS):
+                await client.interrupt()
+        except RuntimeGone as gone:
+            turn.lose(gone)
+
+    async def _kill(self, turn: RunningTurn) -> TurnStopped:
+        turn.killed = True
+        self.slot.kill()
+        turn.scope.cancel()
+        with trio.move_on_after(KILL_SECONDS):
+            await self.slot.close()
+            await turn.finished.wait()
+            return TurnStopped.KILLED
+        return TurnStopped.NOT_STOPPED
+
+
+def _user_message(begun: BegunTurn) -> UserMessageFrame:
+    entry = begun.entry
+    return UserMessageFrame(
+        session_id=entry.session_id,
+        content=entry.content,
+        blocks=None,
+        actor_id=entry.actor_id,
+        client_msg_id=entry.client_msg_id,
+    )
+
+
+def _again(turn: RunningTurn, stale: bool) -> bool:
+    """One more try: the runtime died before it said anything, and nobody wants the turn to end.
+
+    A client from an earlier turn that turns out to be gone never saw this prompt, so a new one may always have it.
+    """
+    gone = turn.gone
+    if turn.end is not None or turn.stop_requested or turn.interrupted or turn.failure is not None:
+        return False
+    return isinstance(gone, RuntimeGone) and turn.transcript.empty and (gone.retryable or stale)
+
+
+__all__ = ["Phase", "SessionRunner", "TurnOutcome", "TurnStopped"]

@@ -1,0 +1,318 @@
+"""The supervisor: its nursery holds every live session; it takes messages in, stops turns, and closes the house.
+
+Nothing here knows a socket: a turn never depends on one.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from enum import Enum
+
+import trio
+from attrs import define, field, frozen
+
+from nerve.adapters.protocol import Capabilities
+from nerve.contract.caller import Caller
+from nerve.contract.generated.entities import QueueEntry, TurnStop
+from nerve.contract.generated.errors import ERRORS
+from nerve.contract.generated.frames_server import ErrorFrame, RemovalReason, RemovedEntry
+from nerve.contract.generated.sessions import AllStopped, ForceStopped, TurnStopped
+from nerve.domain.turns import StopScope
+from nerve.errors import ErrorCode, NerveError, sole_error
+from nerve.runtime.announce import gone, publish_queue
+from nerve.runtime.backends import BackendChoice
+from nerve.runtime.house import House
+from nerve.runtime.hub import Subscriber
+from nerve.runtime.logs import LogBook
+from nerve.runtime.session import SessionRunner
+from nerve.runtime.turn import TurnOutcome, Waiter
+from nerve.runtime.views import LiveState, queue_entries
+from nerve.store import intake, queue
+from nerve.store.queue import QueuedMessage
+
+log = logging.getLogger("nerve.runtime")
+
+
+@frozen
+class NewMessage:
+    """What a person or channel sends to a session.  ``source`` is a TurnSource value."""
+
+    content: str
+    source: str
+    actor_id: str | None
+    cause_id: str | None = None
+    client_msg_id: str | None = None
+    model: str | None = None
+
+
+@frozen(eq=False)
+class Submission:
+    """An accepted message.  ``queue_id`` is None for a duplicate, which runs nothing."""
+
+    queue_id: str | None
+    waiter: Waiter = field(factory=Waiter)
+
+    @property
+    def duplicate(self) -> bool:
+        return self.queue_id is None
+
+
+class Door(Enum):
+    OPEN = "open"
+    CLOSING = "closing"
+
+
+@define(eq=False)
+class Supervisor:
+    house: House
+    logs: LogBook
+    _nursery: trio.Nursery
+    _runners: dict[str, SessionRunner] = field(factory=dict)
+    _senders: dict[str, Subscriber] = field(factory=dict)
+    _waiters: dict[str, tuple[str, Waiter]] = field(factory=dict)  # queue id -> session id and waiter
+    _held: dict[str, int] = field(factory=dict)  # sessions that take no turn while they are changed
+    _door: Door = Door.OPEN
+
+    # --- messages in ----------------------------------------------------------------------------------------------
+
+    async def submit(self, session_id: str, message: NewMessage, *, sender: Subscriber | None = None) -> Submission:
+        """Put a message into the session's queue; it is on disk when this returns.
+
+        Raises SESSION_NOT_FOUND, QUEUE_FULL and SHUTTING_DOWN.  A message to an archived session unarchives it.
+        """
+        if self._door is not Door.OPEN:
+            raise NerveError(ErrorCode.SHUTTING_DOWN)
+        effects = self.house.effects
+        entry = QueuedMessage(
+            id=effects.new_id("queue"),
+            session_id=session_id,
+            content=message.content,
+            source=message.source,
+            actor_id=message.actor_id,
+            client_msg_id=message.client_msg_id,
+            model=message.model,
+            created_at=effects.now(),
+        )
+        # Known before the entry can start, because the turn may begin before the write's caller runs again.
+        submission = Submission(entry.id)
+        self._waiters[entry.id] = (session_id, submission.waiter)
+        if sender is not None:
+            self._senders[entry.id] = sender
+        try:
+            accepted = await self.house.database.write(
+                intake.accept, entry, self.house.limits.queue_max, message.cause_id
+            )
+        except BaseException:
+            self._forget(entry.id)
+            raise
+        if not accepted:
+            self._forget(entry.id)
+            await self._tell_duplicate(entry, sender)
+            return Submission(None)
+        await self._queued(session_id)
+        return submission
+
+    async def _queued(self, session_id: str) -> None:
+        """Wake the session; if it can't start the message now, tell what waits."""
+        runner = self._runners.get(session_id)
+        at_once = runner is None or runner.resting
+        if session_id not in self._held and await self.house.database.read(intake.may_run, session_id):
+            self._wake_or_start(session_id)
+        else:
+            at_once = False
+        if not at_once:
+            await publish_queue(self.house, session_id)
+
+    async def _tell_duplicate(self, entry: QueuedMessage, sender: Subscriber | None) -> None:
+        left = RemovedEntry(queue_id=None, client_msg_id=entry.client_msg_id, reason=RemovalReason.DUPLICATE)
+        await publish_queue(self.house, entry.session_id, left, also=sender)
+
+    def _forget(self, queue_id: str) -> None:
+        self._waiters.pop(queue_id, None)
+        self._senders.pop(queue_id, None)
+
+    def _take_sender(self, queue_id: str) -> Subscriber | None:
+        return self._senders.pop(queue_id, None)
+
+    def _take_waiter(self, queue_id: str) -> Waiter | None:
+        found = self._waiters.pop(queue_id, None)
+        return None if found is None else found[1]
+
+    async def outcome(self, submission: Submission) -> TurnOutcome:
+        """Wait for what becomes of a message.  Cancelled, the turn goes on."""
+        await submission.waiter.settled.wait()
+        assert submission.waiter.outcome is not None
+        return submission.waiter.outcome
+
+    # --- the queue ------------------------------------------------------------------------------------------------
+
+    async def queue(self, session_id: str) -> list[QueueEntry]:
+        """What waits, in order.  Raises SESSION_NOT_FOUND."""
+        return queue_entries(await self.house.database.read(queue.listed, session_id))
+
+    async def cancel_queued(self, session_id: str, queue_id: str, by: Caller) -> str:
+        """Remove one's own waiting message; its text.  Raises what ``store.queue.cancel`` raises."""
+        entry = await self.house.database.write(queue.cancel, session_id, queue_id, by.actor_id)
+        self._settle_unrun(entry.id, "The message was cancelled before it ran.")
+        await publish_queue(self.house, session_id, gone(entry, RemovalReason.CANCELLED))
+        return entry.content
+
+    def _settle_unrun(self, queue_id: str, reason: str) -> None:
+        waiter = self._take_waiter(queue_id)
+        if waiter is not None:
+            waiter.settle(TurnOutcome(None, "", reason))
+        self._senders.pop(queue_id, None)
+
+    # --- sessions -------------------------------------------------------------------------------------------------
+
+    def live(self, session_id: str) -> LiveState:
+        runner = self._runners.get(session_id)
+        return LiveState() if runner is None else runner.live
+
+    def last_seq(self, session_id: str) -> int | None:
+        """The highest number shown in a session whose log is open; None: the stored one counts."""
+        return self.logs.last_seq(session_id)
+
+    def capabilities(self, session_id: str) -> Capabilities:
+        """What the session's runtime can do: as the open client says, else as its adapter promises."""
+        runner = self._runners.get(session_id)
+        if runner is not None and runner.capabilities is not None:
+            return runner.capabilities
+        return Capabilities()
+
+    async def backend_for(self, requested: str | None) -> BackendChoice:
+        return await self.house.backends.choose(requested)
+
+    async def resume_queue(self, session_id: str) -> None:
+        """Go on with a queue that waited: at start, and when a quarantine was lifted."""
+        if self._door is not Door.OPEN or session_id in self._held:
+            return
+        if await self.house.database.read(intake.may_run, session_id):
+            self._wake_or_start(session_id)
+
+    def _wake_or_start(self, session_id: str) -> None:
+        runner = self._runners.get(session_id)
+        if runner is None:
+            self._start(session_id)
+        else:
+            runner.wake()
+
+    def _start(self, session_id: str) -> None:
+        # The runner stands in the table before its task runs, so that two messages never start two.
+        self._runners[session_id] = runner = self._new_runner(session_id)
+        self._nursery.start_soon(self._run_session, runner, name=f"session {session_id}")
+
+    def _new_runner(self, session_id: str) -> SessionRunner:
+        return SessionRunner(session_id, self.house, self.logs, self._take_sender, self._take_waiter)
+
+    async def _run_session(self, runner: SessionRunner) -> None:
+        session_id = runner.session_id
+        try:
+            while True:
+                try:
+                    await runner.run()
+                except Exception as exc:  # noqa: BLE001  the session's barrier: its neighbours go on
+                    error = sole_error(exc)
+                    if error is None or error.code is not ErrorCode.SESSION_NOT_FOUND:
+                        log.exception("session %s failed", session_id)
+                if not runner.wanted or self._door is not Door.OPEN or session_id in self._held:
+                    return
+                self._runners[session_id] = runner = self._new_runner(session_id)
+        finally:
+            if self._runners.get(session_id) is runner:
+                del self._runners[session_id]
+
+    @asynccontextmanager
+    async def detached(self, session_id: str, reason: str) -> AsyncIterator[None]:
+        """The session without a runtime, for as long as it takes to archive, delete or change it.
+
+        Its turn is ended first (recorded as failed of ``reason``) and its runtime is gone inside.  Messages that come
+        meanwhile wait in the queue and go on afterwards.
+        """
+        self._held[session_id] = self._held.get(session_id, 0) + 1
+        try:
+            runner = self._runners.get(session_id)
+            if runner is not None:
+                await runner.close(reason=reason)
+            yield
+        finally:
+            self._held[session_id] -= 1
+            if not self._held[session_id]:
+                del self._held[session_id]
+        await self.resume_queue(session_id)
+
+    async def deleted(self, session_id: str, native_id: str | None, backend: str) -> None:
+        """After a session's rows are gone: whoever waited for a queued message is told, its runtime forgets."""
+        self.logs.forget(session_id)
+        for queue_id in [q for q, (owner, _) in self._waiters.items() if owner == session_id]:
+            self._settle_unrun(queue_id, "The session was deleted.")
+        adapter = self.house.backends.adapters.get(backend)
+        if adapter is not None and native_id is not None:
+            await adapter.forget(native_id)
+
+    # --- stops ----------------------------------------------------------------------------------------------------
+
+    async def stop(self, session_id: str, scope: StopScope, by: Caller) -> TurnStopped | AllStopped | ForceStopped:
+        """Stop by scope; who asked is recorded first.  Raises SESSION_NOT_FOUND.  Waits at most about eight seconds."""
+        now = self.house.effects.now()
+        lifted = await self.house.database.write(
+            intake.stop_requested, session_id, {"scope": scope.value}, by.actor_id, by.cause_id, now
+        )
+        answer = await self._stop(session_id, scope)
+        if lifted:
+            await self.resume_queue(session_id)
+        return answer
+
+    async def _stop(self, session_id: str, scope: StopScope) -> TurnStopped | AllStopped | ForceStopped:
+        runner = self._runners.get(session_id)
+        if scope is StopScope.FORCE:
+            came = TurnStop.NOT_RUNNING if runner is None else TurnStop((await runner.force()).value)
+            return ForceStopped(turn=came, ended=[])
+        came = TurnStop.NOT_RUNNING if runner is None else TurnStop((await runner.stop_turn()).value)
+        if scope is StopScope.ALL:
+            return AllStopped(turn=came, stopping=[], unsupported=[])
+        return TurnStopped(turn=came, would_end=[], shell_count=0)
+
+    # --- closing the house ----------------------------------------------------------------------------------------
+
+    def refuse_new(self) -> None:
+        """From here on every message is refused; what runs goes on."""
+        self._door = Door.CLOSING
+
+    async def drain(self) -> None:
+        """Refuse what waits, interrupt what runs, record both.  The server still serves while this goes on."""
+        self.refuse_new()
+        await self._refuse_waiting()
+        async with trio.open_nursery() as nursery:
+            for runner in list(self._runners.values()):
+                nursery.start_soon(self._close_runner, runner)
+
+    async def _close_runner(self, runner: SessionRunner) -> None:
+        await runner.close(interrupted=True)
+
+    async def _refuse_waiting(self) -> None:
+        for session_id in await self.house.database.read(queue.sessions_with_entries):
+            entries = await self.house.database.write(queue.refuse_all, session_id)
+            for entry in entries:
+                self._tell_refused(entry)
+            await publish_queue(self.house, session_id, *(gone(entry, RemovalReason.REFUSED) for entry in entries))
+
+    def _tell_refused(self, entry: QueuedMessage) -> None:
+        sender = self._senders.get(entry.id)
+        if sender is not None:
+            self.house.hub.publish_to(sender, refusal(entry.session_id, ErrorCode.SHUTTING_DOWN, entry.client_msg_id))
+        self._settle_unrun(entry.id, ERRORS[ErrorCode.SHUTTING_DOWN].message)
+
+
+def refusal(session_id: str, code: ErrorCode, client_msg_id: str | None) -> ErrorFrame:
+    """What the sender of a refused message is told (its removal follows as ``queue_update``)."""
+    return ErrorFrame(session_id=session_id, error=ERRORS[code].message, client_msg_id=client_msg_id)
+
+
+@asynccontextmanager
+async def open_supervisor(house: House) -> AsyncIterator[Supervisor]:
+    """The nursery that every session lives in.  Leaving it cancels what ``drain`` has left."""
+    logs = LogBook(house.database, house.hub, house.effects)
+    async with trio.open_nursery() as nursery:
+        yield Supervisor(house, logs, nursery)
+        nursery.cancel_scope.cancel()

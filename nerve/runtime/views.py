@@ -1,0 +1,109 @@
+"""Runtime values in the contract's shapes."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from attrs import frozen
+
+from nerve.adapters.protocol import Capabilities, Usage
+from nerve.contract.generated.entities import (
+    AgentCapabilities,
+    AgentSnapshot,
+    AgentSummary,
+    QueueEntry,
+    Usage as FrameUsage,
+)
+from nerve.contract.generated.frames_server import SessionRunningFrame
+from nerve.domain.queue import preview
+from nerve.store.queue import QueuedMessage
+from nerve.store.turns import TurnUsageRow
+
+
+@frozen
+class LiveState:
+    """What a session is doing now; nothing of it is stored."""
+
+    is_running: bool = False
+    awaiting_input: bool = False
+    background_count: int = 0
+
+    @property
+    def has_background_tasks(self) -> bool:
+        return self.background_count > 0
+
+
+def queue_entry(entry: QueuedMessage) -> QueueEntry:
+    return QueueEntry(
+        queue_id=entry.id,
+        client_msg_id=entry.client_msg_id,
+        preview=preview(entry.content),
+        source=entry.source,
+        internal=False,
+        actor_id=entry.actor_id,
+        created_at=entry.created_at,
+    )
+
+
+def queue_entries(entries: Iterable[QueuedMessage]) -> list[QueueEntry]:
+    return [queue_entry(entry) for entry in entries]
+
+
+def session_running(session_id: str, live: LiveState) -> SessionRunningFrame:
+    return SessionRunningFrame(
+        session_id=session_id,
+        is_running=live.is_running,
+        pending_wakeup_at=None,
+        pending_wakeup_created_by_actor_id=None,
+        pending_wakeup_caused_by_actor_id=None,
+        has_background_tasks=live.has_background_tasks,
+        background_count=live.background_count,
+    )
+
+
+def agent_capabilities(capabilities: Capabilities, quiet_after_minutes: int) -> AgentCapabilities:
+    return AgentCapabilities(
+        stop_task=capabilities.stop_task,
+        transcript=capabilities.transcript,
+        output=capabilities.output,
+        interrupt_spares_background=capabilities.interrupt_spares_background,
+        quiet_after_minutes=quiet_after_minutes,
+    )
+
+
+def agent_snapshot(
+    session_id: str, capabilities: AgentCapabilities, queue: Sequence[QueuedMessage], now: datetime
+) -> AgentSnapshot:
+    """The roster of a session in which no agent was ever started."""
+    nothing = dict.fromkeys(
+        ("total", "live", "starting", "running", "stopping", "completed", "failed", "stopped", "interrupted", "lost"), 0
+    )
+    summary = AgentSummary(**nothing, attention=0, shells_live=0, tokens=0, cost_usd=0.0, oldest_live_started_at=None)
+    return AgentSnapshot(
+        session_id=session_id,
+        agents=[],
+        summary=summary,
+        capabilities=capabilities,
+        queue=queue_entries(queue),
+        generated_at=now,
+    )
+
+
+def usage_row(usage: Usage) -> TurnUsageRow:
+    return TurnUsageRow(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_input_tokens=usage.cache_read_input_tokens,
+        cache_creation_input_tokens=usage.cache_creation_input_tokens,
+        cost_usd=usage.cost_usd,
+        max_context_tokens=usage.max_context_tokens,
+        num_turns=usage.num_turns,
+    )
+
+
+def frame_usage(usage: Usage) -> FrameUsage:
+    return FrameUsage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_input_tokens=usage.cache_read_input_tokens,
+        cache_creation_input_tokens=usage.cache_creation_input_tokens,
+    )

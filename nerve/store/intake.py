@@ -1,0 +1,76 @@
+"""Taking a message or a request in: what is written before anything else happens."""
+
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from nerve.errors import ErrorCode, NerveError
+from nerve.store import queue
+from nerve.store.instants import to_text
+from nerve.store.queue import QueuedMessage
+from nerve.store.rows import one, run, scalar
+from nerve.store.session_events import record as record_event
+
+
+def accept(db: apsw.Connection, entry: QueuedMessage, limit: int, cause_id: str | None) -> bool:
+    """Put a message into the queue; False for a duplicate.  A person's message unarchives (decisions D53).
+
+    Raises what ``queue.add`` raises.
+    """
+    if not queue.add(db, entry, limit):
+        return False
+    if scalar(db, "SELECT status FROM sessions WHERE id = ?", (entry.session_id,)) == "archived":
+        run(
+            db,
+            "UPDATE sessions SET status = 'idle', archived_at = NULL, updated_at = ? WHERE id = ?",
+            (to_text(entry.created_at), entry.session_id),
+        )
+        record_event(
+            db,
+            entry.session_id,
+            "unarchived",
+            {},
+            actor_id=entry.actor_id,
+            caused_by_actor_id=cause_id,
+            now=entry.created_at,
+        )
+    return True
+
+
+def may_run(db: apsw.Connection, session_id: str) -> bool:
+    """Whether something waits in a session that is not quarantined."""
+    row = one(
+        db,
+        "SELECT 1 FROM sessions s WHERE s.id = ? AND s.quarantined = 0"
+        " AND EXISTS (SELECT 1 FROM queue_entries q WHERE q.session_id = s.id)",
+        (session_id,),
+    )
+    return row is not None
+
+
+def stop_requested(
+    db: apsw.Connection,
+    session_id: str,
+    details: dict[str, Any],
+    actor_id: str | None,
+    cause_id: str | None,
+    now: datetime,
+) -> bool:
+    """Record who asked; True if this lifted a quarantine (decisions D8).  Raises SESSION_NOT_FOUND."""
+    if scalar(db, "SELECT 1 FROM sessions WHERE id = ?", (session_id,)) is None:
+        raise NerveError(ErrorCode.SESSION_NOT_FOUND)
+    record_event(db, session_id, "stop_requested", details, actor_id=actor_id, caused_by_actor_id=cause_id, now=now)
+    return lift_quarantine(db, session_id)
+
+
+def lift_quarantine(db: apsw.Connection, session_id: str) -> bool:
+    """True if the session was quarantined; its queue may go on."""
+    lifted = "UPDATE sessions SET quarantined = 0, status = iif(status = 'error', 'idle', status)"
+    return run(db, f"{lifted} WHERE id = ? AND quarantined = 1", (session_id,)) > 0
+
+
+def quarantine(db: apsw.Connection, session_id: str, now: datetime) -> None:
+    """Set a session aside: its queue is kept and visible, and nothing of it runs (decisions D8)."""
+    run(db, "UPDATE sessions SET quarantined = 1, status = 'error' WHERE id = ?", (session_id,))
+    record_event(db, session_id, "quarantined", {}, now=now)
