@@ -5,7 +5,7 @@ from pathlib import Path
 from attrs import frozen
 from hypothesis import settings
 
-from nerve.config import Config, Loaded, load
+from nerve.config import Config, Kind, Loaded, load
 
 # Property tests judge results, not the speed of a shared machine.
 unhurried = settings(deadline=None)
@@ -45,3 +45,7 @@ class House:
 
     def config(self, **environ: str) -> Config:
         return self.load(**environ).config
+
+
+def kinds(loaded: Loaded) -> list[tuple[Kind, str]]:
+    return [(finding.kind, finding.path) for finding in loaded.findings]

@@ -5,16 +5,12 @@ import os
 from pathlib import Path
 
 import pytest
-from config_house import House, unhurried
+from config_house import House, kinds, unhurried
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nerve.config import ConfigError, Kind, LayerName, Loaded, load_from_process
+from nerve.config import ConfigError, Kind, LayerName, load_from_process
 from nerve.config.yaml_text import NODES_MAX, parse
-
-
-def kinds(loaded: Loaded) -> list[tuple[Kind, str]]:
-    return [(finding.kind, finding.path) for finding in loaded.findings]
 
 
 def test_three_layers_the_overlay_highest(house: House) -> None:

@@ -18,12 +18,13 @@ HUSH = "hush-hush-0123456789-0123456789-0123456789"
 
 
 @unhurried
-@given(st.text(min_size=1).filter(lambda text: text.strip() and text not in "Secret(set)"))
+@given(st.text(min_size=1).filter(lambda text: text.strip()))
 def test_a_secret_shows_itself_only_when_asked(value: str) -> None:
     secret = Secret(value)
     assert secret.reveal() == value
-    for shown in (repr(secret), str(secret), f"{secret}", f"{secret!r}", "%s" % secret, repr([secret])):  # noqa: UP031
-        assert value not in shown
+    for shown in (repr(secret), str(secret), f"{secret}", f"{secret!r}", "%s" % secret):  # noqa: UP031
+        assert shown == "Secret(set)"
+    assert repr([secret]) == "[Secret(set)]"
 
 
 def test_a_secret_is_no_text_for_encoders_and_copies() -> None:
