@@ -3,12 +3,13 @@
 from datetime import timedelta
 
 from nerve.contract.caller import Caller
-from nerve.contract.generated.chat import ChatMessage, ChatReply
+from nerve.contract.generated.chat import CHAT_SEND, ChatMessage, ChatReply
 from nerve.contract.generated.entities import SessionSource
 from nerve.contract.route import NoParams
 from nerve.domain import attribution
 from nerve.domain.turns import TurnState
 from nerve.errors import ErrorCode, NerveError
+from nerve.routes.binding import bind
 from nerve.runtime.creation import SessionMaker
 from nerve.runtime.supervisor import NewMessage
 from nerve.runtime.turn import TurnOutcome
@@ -26,6 +27,7 @@ async def send(services: Services, caller: Caller, params: NoParams, chat: ChatM
         content=chat.message,
         source="api",
         actor_id=caller.actor_id,
+        cause_id=caller.cause_id,
         client_msg_id=chat.client_msg_id,
         model=chat.model,
     )
@@ -46,3 +48,6 @@ def _answer(outcome: TurnOutcome) -> str:
     if outcome.state in (TurnState.COMPLETED, TurnState.STOPPED):
         return outcome.text
     raise NerveError(ErrorCode.CHAT_FAILED, message=outcome.reason)
+
+
+ENDPOINTS = (bind(CHAT_SEND, send),)

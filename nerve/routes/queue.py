@@ -1,8 +1,16 @@
 """The turn queue over REST (contract chapter Agents, gaps.md section 6)."""
 
 from nerve.contract.caller import Caller
-from nerve.contract.generated.queue import CancelledEntry, Queue, QueueCancelParams, QueueListParams
+from nerve.contract.generated.queue import (
+    QUEUE_CANCEL,
+    QUEUE_LIST,
+    CancelledEntry,
+    Queue,
+    QueueCancelParams,
+    QueueListParams,
+)
 from nerve.contract.route import NoBody
+from nerve.routes.binding import bind
 from nerve.services import Services
 
 
@@ -14,3 +22,6 @@ async def cancel(services: Services, caller: Caller, params: QueueCancelParams, 
     """Replies once the entry is gone for good."""
     content = await services.supervisor.cancel_queued(params.session_id, params.queue_id, caller)
     return CancelledEntry(content=content)
+
+
+ENDPOINTS = (bind(QUEUE_LIST, list_entries), bind(QUEUE_CANCEL, cancel))

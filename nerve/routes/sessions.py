@@ -9,6 +9,19 @@ from nerve.contract.caller import Caller
 from nerve.contract.generated.entities import Session, SessionPage, SessionRow, SessionState
 from nerve.contract.generated.frames_server import SessionUpdatedFrame
 from nerve.contract.generated.sessions import (
+    SESSIONS_ARCHIVE,
+    SESSIONS_ARCHIVED,
+    SESSIONS_CREATE,
+    SESSIONS_DELETE,
+    SESSIONS_EVENTS,
+    SESSIONS_GET,
+    SESSIONS_LIST,
+    SESSIONS_MESSAGES,
+    SESSIONS_STATUS,
+    SESSIONS_STOP,
+    SESSIONS_SYSTEM,
+    SESSIONS_UNARCHIVE,
+    SESSIONS_UPDATE,
     AllStopped,
     ArchiveResult,
     Deleted,
@@ -37,15 +50,15 @@ from nerve.contract.generated.sessions import (
 from nerve.contract.route import NoBody, NoParams
 from nerve.contract.unset import UNSET
 from nerve.domain import attribution
-from nerve.domain.sessions import MAIN_ID
 from nerve.domain.turns import StopScope
 from nerve.errors import ErrorCode, NerveError
+from nerve.routes.binding import bind
 from nerve.runtime import views
-from nerve.runtime.archiving import Archiver
+from nerve.runtime.archiving import Archiver, Deleter, restore
 from nerve.runtime.creation import SessionMaker
 from nerve.runtime.views import LiveState
 from nerve.services import Services
-from nerve.store import deletions, messages, session_events, session_feeds, sessions
+from nerve.store import messages, session_events, session_feeds, sessions
 from nerve.store.session_feeds import StoredPage, StoredRow
 from nerve.store.sessions import Changed
 
@@ -113,22 +126,19 @@ async def _follow_up(services: Services, changed: Changed) -> None:
     before, after = changed.before, changed.after
     if before.title != after.title:
         services.hub.publish(after.id, SessionUpdatedFrame(session_id=after.id, title=after.title))
-    if before.archived_at is not None and after.archived_at is None:
-        await services.supervisor.release_quarantine(after.id)
-    # A running turn keeps its model; without one the runtime is opened afresh for the next turn.
+    if before.quarantined and not after.quarantined:
+        await services.supervisor.resume_queue(after.id)
     if before.model != after.model and not services.supervisor.live(after.id).is_running:
-        await services.supervisor.detach(after.id, "model_switch")
+        async with services.supervisor.detached(after.id, "The model was changed."):
+            pass  # the next turn opens the runtime with the new model; a turn that runs keeps the old one
 
 
 async def delete(services: Services, caller: Caller, params: SessionsDeleteParams, body: NoBody) -> Deleted:
     """Replies once the runtime has ended and the rows are gone."""
-    session_id = params.session_id
-    if session_id == MAIN_ID:
-        raise NerveError(ErrorCode.MAIN_IS_PERMANENT)
-    await services.database.read(sessions.get, session_id)
-    await services.supervisor.detach(session_id, "deleted")
-    await services.database.write(deletions.delete, session_id, attribution.of(caller), services.effects.now())
-    services.hub.publish_global(views.session_running(session_id, LiveState()))
+    deleter = Deleter(services.database, services.supervisor, services.effects)
+    gone = await deleter.delete(params.session_id, attribution.of(caller))
+    services.hub.publish_global(views.session_running(params.session_id, LiveState()))
+    await services.supervisor.deleted(params.session_id, gone.native_id, gone.backend)
     return Deleted()
 
 
@@ -140,8 +150,8 @@ async def list_messages(
 
 
 async def status(services: Services, caller: Caller, params: SessionsStatusParams, body: NoBody) -> SessionState:
-    session = await services.database.read(sessions.get, params.session_id)
-    live = services.supervisor.live(session.id)
+    session, stored_seq = await services.database.read(sessions.get_with_seq, params.session_id)
+    live, last_seq = services.supervisor.live(session.id), services.supervisor.last_seq(session.id)
     return SessionState(
         session_id=session.id,
         status=session.status,
@@ -153,7 +163,7 @@ async def status(services: Services, caller: Caller, params: SessionsStatusParam
         message_count=session.message_count,
         total_cost_usd=session.total_cost_usd,
         awaiting_input=live.awaiting_input,
-        last_seq=await services.supervisor.last_seq(session.id),
+        last_seq=stored_seq if last_seq is None else last_seq,
     )
 
 
@@ -169,8 +179,8 @@ async def archive(services: Services, caller: Caller, params: SessionsArchivePar
 
 
 async def unarchive(services: Services, caller: Caller, params: SessionsUnarchiveParams, body: NoBody) -> Unarchived:
-    await services.database.write(sessions.unarchive, params.session_id, attribution.of(caller), services.effects.now())
-    await services.supervisor.release_quarantine(params.session_id)
+    await services.database.write(restore, params.session_id, attribution.of(caller), services.effects.now())
+    await services.supervisor.resume_queue(params.session_id)
     return Unarchived()
 
 
@@ -180,10 +190,23 @@ async def stop(
     """Replies with what came of it within the bounds of a stop."""
     if stop.scope not in tuple(StopScope):
         raise NerveError(ErrorCode.BAD_SCOPE)
-    return await services.supervisor.stop(
-        params.session_id,
-        StopScope(stop.scope),
-        by=caller,
-        confirm=stop.confirm_kill_background,
-        include_shells=stop.include_shells,
-    )
+    answer: TurnStopped | AllStopped | ForceStopped
+    answer = await services.supervisor.stop(params.session_id, StopScope(stop.scope), caller)
+    return answer
+
+
+ENDPOINTS = (
+    bind(SESSIONS_LIST, list_conversations),
+    bind(SESSIONS_ARCHIVED, list_archived),
+    bind(SESSIONS_SYSTEM, list_system),
+    bind(SESSIONS_CREATE, create),
+    bind(SESSIONS_GET, get),
+    bind(SESSIONS_UPDATE, update),
+    bind(SESSIONS_DELETE, delete),
+    bind(SESSIONS_MESSAGES, list_messages),
+    bind(SESSIONS_STATUS, status),
+    bind(SESSIONS_ARCHIVE, archive),
+    bind(SESSIONS_UNARCHIVE, unarchive),
+    bind(SESSIONS_EVENTS, list_events),
+    bind(SESSIONS_STOP, stop),
+)

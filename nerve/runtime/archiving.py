@@ -1,7 +1,11 @@
-"""Archiving a session with its whole subtree.  One that is busy stays, and so do its ancestors (contract, Sessions)."""
+"""Archiving a session with its whole subtree, bringing one back, and deleting one (contract chapter Sessions)."""
 
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from typing import Protocol
 
+import apsw
 from attrs import frozen
 
 from nerve.contract.generated.sessions import ArchiveResult, SkippedSession
@@ -18,20 +22,27 @@ from nerve.domain.sessions import (
 )
 from nerve.effects import Effects
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import sessions
+from nerve.store import deletions, intake, sessions
 from nerve.store.database import Database
+from nerve.store.deletions import Deletion
+from nerve.store.queue import QueuedMessage
 from nerve.store.sessions import Archived
 
-_ATTEMPTS = 3  # a message may begin another turn between the end of one and the archiving
+ARCHIVED = "The session was archived."
+DELETED = "The session was deleted."
 
 
 class Runtimes(Protocol):
-    """What archiving asks of the supervisor."""
+    """What is asked of the supervisor."""
 
     def live(self, session_id: str) -> LiveState: ...
 
-    async def detach(self, session_id: str, reason: str) -> None:
-        """End the session's runtime, and its turn with a recorded outcome."""
+    def detached(self, session_id: str, reason: str) -> AbstractAsyncContextManager[None]:
+        """The session without a runtime; a turn is ended first and recorded as failed of ``reason``."""
+        ...
+
+    async def abandoned(self, session_id: str, entries: Sequence[QueuedMessage], reason: str) -> None:
+        """After what waited was dropped: whoever waits for it is told ``reason``."""
         ...
 
 
@@ -46,7 +57,7 @@ class Archiver:
     async def archive(
         self, session_id: str, by: Attribution, *, reason: ArchiveReason = ArchiveReason.USER, force: bool = False
     ) -> ArchiveResult:
-        """Archive the subtree, deepest first; ``force`` ends turns and background agents.
+        """Archive the subtree, deepest first; ``force`` ends turns and background agents and drops what waits.
 
         Raises SESSION_NOT_FOUND and MAIN_IS_PERMANENT.
         """
@@ -68,7 +79,6 @@ class Archiver:
         if node.archived:
             walk.pass_by(node)
             return
-        # Nothing awaits between the look at the live state and the beginning of detach.
         obstacle = hindrance(node.id, self._runtimes.live(node.id), force=force) or walk.kept_by(node)
         if obstacle is not None:
             walk.skip(node, obstacle)
@@ -76,16 +86,39 @@ class Archiver:
         match await self._archive_one(node.id, by, reason, force):
             case Archived.DONE:
                 walk.archive(node)
-            case Archived.TURN_RUNNING:
+            case Archived.BUSY:
                 walk.skip(node, Hindrance.RUNNING)
             case Archived.NOT_THERE:
                 walk.pass_by(node)
 
     async def _archive_one(self, session_id: str, by: Attribution, reason: ArchiveReason, force: bool) -> Archived:
-        outcome = Archived.TURN_RUNNING
-        for _ in range(_ATTEMPTS if force else 1):
-            await self._runtimes.detach(session_id, "archived")
-            outcome = await self._database.write(sessions.archive, session_id, reason, force, by, self._effects.now())
-            if outcome is not Archived.TURN_RUNNING:
-                break
+        # Nothing awaits between the look at the live state and the moment from which no turn begins.
+        async with self._runtimes.detached(session_id, ARCHIVED):
+            outcome, dropped = await self._database.write(
+                sessions.archive, session_id, reason, force, by, self._effects.now()
+            )
+            await self._runtimes.abandoned(session_id, dropped, ARCHIVED)
         return outcome
+
+
+def restore(db: apsw.Connection, session_id: str, by: Attribution, now: datetime) -> None:
+    """Unarchive, and lift a quarantine (decisions D8); its queue may then go on.  Raises SESSION_NOT_FOUND."""
+    sessions.unarchive(db, session_id, by, now)
+    intake.lift_quarantine(db, session_id)
+
+
+@frozen
+class Deleter:
+    """Waits for the runtime to end and for the database; cancelled before the rows are gone, the session stays."""
+
+    _database: Database
+    _runtimes: Runtimes
+    _effects: Effects
+
+    async def delete(self, session_id: str, by: Attribution) -> Deletion:
+        """Raises MAIN_IS_PERMANENT and SESSION_NOT_FOUND."""
+        if session_id == MAIN_ID:
+            raise NerveError(ErrorCode.MAIN_IS_PERMANENT)
+        await self._database.read(sessions.get, session_id)
+        async with self._runtimes.detached(session_id, DELETED):
+            return await self._database.write(deletions.delete, session_id, by, self._effects.now())

@@ -19,7 +19,7 @@ from nerve.store.sessions import SessionDraft
 
 
 class BackendChooser(Protocol):
-    async def backend_for(self, requested: str | None, model: str | None) -> BackendChoice:
+    async def backend_for(self, requested: str | None) -> BackendChoice:
         """Raises UNKNOWN_BACKEND and BACKEND_UNAVAILABLE."""
         ...
 
@@ -67,7 +67,7 @@ class SessionMaker:
     ) -> SessionDraft:
         if model is not None and not model.strip():
             raise NerveError(ErrorCode.EMPTY_MODEL)
-        choice = await self._chooser.backend_for(backend, model)
+        choice = await self._chooser.backend_for(backend)
         directory = cwd if cwd is not None and cwd.strip() else str(self._workspace)
         await self._effects.blocking(_make_directory, directory)
         return SessionDraft(

@@ -4,7 +4,7 @@ Nothing here knows a socket: a turn never depends on one.
 """
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from enum import Enum
 
@@ -240,6 +240,13 @@ class Supervisor:
             if not self._held[session_id]:
                 del self._held[session_id]
         await self.resume_queue(session_id)
+
+    async def abandoned(self, session_id: str, entries: Sequence[QueuedMessage], reason: str) -> None:
+        """After what waited was dropped with a change of the session: whoever waits for it is told ``reason``."""
+        for entry in entries:
+            self._settle_unrun(entry.id, reason)
+        if entries:
+            await publish_queue(self.house, session_id, *(gone(entry, RemovalReason.CANCELLED) for entry in entries))
 
     async def deleted(self, session_id: str, native_id: str | None, backend: str) -> None:
         """After a session's rows are gone: whoever waited for a queued message is told, its runtime forgets."""

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 import apsw
+from attrs import frozen
 
 from nerve.domain.attribution import Attribution
 from nerve.errors import ErrorCode, NerveError
@@ -12,16 +13,24 @@ from nerve.store.rows import insert, one, run
 KEPT = timedelta(days=90)
 
 
-def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime) -> str | None:
+@frozen
+class Deletion:
+    """Whose conversation it was: the runtime may now forget it."""
+
+    backend: str
+    native_id: str | None
+
+
+def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime) -> Deletion:
     """Remove a session with all that belongs to it and record who did it; records older than 90 days go on the way.
 
-    Returns the runtime's own id of the conversation, which it may now forget.  Raises SESSION_NOT_FOUND.
+    Raises SESSION_NOT_FOUND.
     """
-    columns = "title, source, created_by_actor_id, sdk_session_id"
+    columns = "title, source, created_by_actor_id, backend, sdk_session_id"
     found = one(db, f"SELECT {columns} FROM sessions WHERE id = ?", (session_id,))
     if found is None:
         raise NerveError(ErrorCode.SESSION_NOT_FOUND)
-    title, source, created_by, native_id = found
+    title, source, created_by, backend, native_id = found
     run(db, "DELETE FROM sessions WHERE id = ?", (session_id,))
     insert(
         db,
@@ -35,4 +44,4 @@ def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime)
         deleted_at=now,
     )
     run(db, "DELETE FROM session_deletions WHERE deleted_at < ?", (to_text(now - KEPT),))
-    return None if native_id is None else str(native_id)
+    return Deletion(backend, native_id)

@@ -28,8 +28,9 @@ from nerve.domain.sessions import (
     checked_change,
 )
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import session_events
+from nerve.store import event_log, queue, session_events
 from nerve.store.instants import from_text, from_text_or_none, to_text
+from nerve.store.queue import QueuedMessage
 from nerve.store.rows import insert, one, run, scalar
 
 NAMES = tuple(attribute.name for attribute in attrs.fields(Session))
@@ -74,6 +75,11 @@ def get(db: apsw.Connection, session_id: str) -> Session:
     if row is None:
         raise NerveError(ErrorCode.SESSION_NOT_FOUND)
     return Session(**values(row))
+
+
+def get_with_seq(db: apsw.Connection, session_id: str) -> tuple[Session, int]:
+    """The session, and the highest number of its event log that may have been shown.  Raises SESSION_NOT_FOUND."""
+    return get(db, session_id), event_log.reserved(db, session_id)
 
 
 def create(
@@ -194,30 +200,33 @@ class Archived(Enum):
     """What came of archiving one session."""
 
     DONE = "done"
-    TURN_RUNNING = "turn_running"
+    BUSY = "busy"
     NOT_THERE = "not_there"  # archived or deleted by somebody else meanwhile
 
 
 def archive(
     db: apsw.Connection, session_id: str, reason: ArchiveReason, force: bool, by: Attribution, now: datetime
-) -> Archived:
-    """Archive one session unless a turn of it is running.
+) -> tuple[Archived, list[QueuedMessage]]:
+    """Archive one session unless a turn of it is running or about to; ``force`` drops the messages that wait.
 
+    A quarantined one keeps what waits.  Returns what came of it, and the messages that were dropped.
     The runtime's id of the conversation is kept, so that an unarchived session can go on.
     """
     found = one(
         db,
         "SELECT status, EXISTS (SELECT 1 FROM turns WHERE session_id = sessions.id AND state = 'running')"
+        ", quarantined = 0 AND EXISTS (SELECT 1 FROM queue_entries WHERE session_id = sessions.id)"
         " FROM sessions WHERE id = ?",
         (session_id,),
     )
     if found is None or found[0] == SessionStatus.ARCHIVED.value:
-        return Archived.NOT_THERE
-    if found[1]:
-        return Archived.TURN_RUNNING
+        return Archived.NOT_THERE, []
+    if found[1] or (found[2] and not force):
+        return Archived.BUSY, []
+    dropped = queue.refuse_all(db, session_id) if force else []
     run(db, "UPDATE sessions SET status = 'archived', archived_at = ? WHERE id = ?", (to_text(now), session_id))
     _record(db, session_id, SessionEventType.ARCHIVED, {"reason": reason.value, "force": force}, by, now)
-    return Archived.DONE
+    return Archived.DONE, dropped
 
 
 def unarchive(db: apsw.Connection, session_id: str, by: Attribution, now: datetime) -> bool:
@@ -232,7 +241,7 @@ def unarchive(db: apsw.Connection, session_id: str, by: Attribution, now: dateti
         return False
     run(
         db,
-        "UPDATE sessions SET status = 'idle', archived_at = NULL, updated_at = ? WHERE id = ?",
+        "UPDATE sessions SET status = 'idle', archived_at = NULL, quarantined = 0, updated_at = ? WHERE id = ?",
         (to_text(_first_place(db, found[1], now)), session_id),
     )
     _record(db, session_id, SessionEventType.UNARCHIVED, {}, by, now)
