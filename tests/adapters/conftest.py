@@ -1,6 +1,6 @@
 import inspect
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -48,9 +48,10 @@ class FakeHost:
 
     kept: list[tuple[Path, bytes | None]] = field(factory=list)
     refusal: Exception | None = None
+    meanwhile: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
 
     async def before_file_change(self, path: Path) -> None:
-        await trio.lowlevel.checkpoint()
+        await self.meanwhile()
         if self.refusal is not None:
             raise self.refusal
         self.keep(path)

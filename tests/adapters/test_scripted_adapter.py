@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 import trio
 from adapter_suite import AdapterSuite, Prompts
+from attrs import evolve
 
 from nerve.adapters.protocol import (
     AgentAdapter,
@@ -14,11 +15,13 @@ from nerve.adapters.protocol import (
     TextAdded,
     ToolFinished,
     ToolStarted,
+    TurnEnded,
     TurnPrompt,
     TurnSource,
     TurnStatus,
 )
 from nerve.adapters.scripted import ScriptedAdapter
+from nerve.effects import Effects
 
 PLAY = "#!nerve-scenario\n"
 
@@ -205,3 +208,58 @@ async def test_the_built_in_reply_shows_the_beginning_of_a_long_message(talk: An
     assert "…" in text
     assert len(text) < 1000
     assert "empty message" in (await talk.ask("  \n")).text
+
+
+@pytest.mark.trio(run=trio.run)
+async def test_it_works_with_real_threads(open_talk: Any, tmp_path: Path, workspace: Path, cwd: Path) -> None:
+    (workspace / "scenarios" / "a.yaml").write_bytes(b"match: go\nsteps: [{write: a, content: x}, {say: '${history}'}]")
+    adapter = ScriptedAdapter(tmp_path / "real", workspace, Effects())
+    with trio.fail_after(30):
+        async with open_talk(adapter) as talk:
+            assert (await talk.ask("go")).text == "go"
+            assert (await talk.play("- say: ${history}")).text == "go\n#!nerve-scenario - say: ${history}"
+    assert (cwd / "a").read_bytes() == b"x"
+
+
+async def test_a_prompt_that_is_cancelled_before_it_is_remembered_began_nothing(
+    open_talk: Any, tmp_path: Path, workspace: Path, effects: Effects
+) -> None:
+    slow = [0]
+
+    async def blocking(fn: Any, /, *args: Any, limiter: trio.CapacityLimiter | None = None) -> Any:
+        await trio.sleep(slow[0])
+        return fn(*args)
+
+    async with open_talk(ScriptedAdapter(tmp_path / "s", workspace, evolve(effects, blocking=blocking))) as talk:
+        slow[0] = 10
+        with trio.move_on_after(5) as scope:
+            await prompt(talk, "- say: lost")
+        assert scope.cancelled_caught
+        slow[0] = 0
+        assert (await talk.play("- say: ${history}")).text == "#!nerve-scenario - say: ${history}"
+
+
+async def test_an_interrupt_while_the_message_is_being_remembered_is_not_lost(
+    open_talk: Any, tmp_path: Path, workspace: Path, effects: Effects
+) -> None:
+    async def blocking(fn: Any, /, *args: Any, limiter: trio.CapacityLimiter | None = None) -> Any:
+        await trio.sleep(2)
+        return fn(*args)
+
+    async with open_talk(ScriptedAdapter(tmp_path / "s", workspace, evolve(effects, blocking=blocking))) as talk:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(prompt, talk, "- say: never")
+            await trio.sleep(1)
+            await talk.client.interrupt()
+        event = await anext(talk.client.events)
+        assert isinstance(event, TurnEnded)
+        assert event.status is TurnStatus.INTERRUPTED
+
+
+async def test_a_record_that_cannot_be_used_in_mid_play_fails_the_turn(talk: Any, tmp_path: Path) -> None:
+    await prompt(talk, "- wait: 5\n- say: ${history}")
+    for path in (tmp_path / "home" / "scripted").iterdir():
+        path.unlink()
+    event = await anext(talk.client.events)
+    assert isinstance(event, TurnEnded)
+    assert (event.error or "").startswith("/1: the runtime's own record can't be used")

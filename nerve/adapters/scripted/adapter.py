@@ -30,8 +30,12 @@ class ScriptedAdapter:
     _effects: Effects
     _reason: str | None = None
     _reply_pace: float = REPLY_PACE_SECONDS
+    _source: PlaySource = field(init=False)
     name: str = field(default="scripted", init=False)
     default_model: str = field(default=MODEL, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._source = PlaySource(self._workspace, self._effects)
 
     async def availability(self) -> Availability:
         """Always there: neither key nor program nor network."""
@@ -60,7 +64,7 @@ class ScriptedAdapter:
                 session=session,
                 effects=self._effects,
                 conversations=Conversations(self._directory),
-                source=PlaySource(self._workspace, self._effects),
+                source=self._source,
                 nursery=nursery,
                 reason=self._reason,
                 reply_pace=self._reply_pace,

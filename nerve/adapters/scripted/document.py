@@ -25,7 +25,7 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from nerve.adapters.scripted.problem import PlayError
+from nerve.adapters.scripted.problem import PlayError, shown
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 64
@@ -156,7 +156,7 @@ class _Reader:
             key = _text(event)
             self._count(Sized(None, 1, len(key)))
             if key in entries:
-                raise PlayError("", f"the key '{key[:100]}' is there twice {_at(event)}")
+                raise PlayError("", f"the key '{shown(key)}' is there twice {_at(event)}")
             entries[key] = self._node(next(self.events), depth + 1).value
         return Sized(entries, self.values - before[0], self.characters - before[1])
 

@@ -18,3 +18,9 @@ class PlayError(Exception):
 def pointer_to(path: Iterable[str | int]) -> str:
     """The JSON pointer (RFC 6901) of a path of keys and indexes."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def shown(key: str) -> str:
+    """A key as an error shows it: on one line, and not at any length."""
+    line = " ".join(key.split())
+    return line if len(line) <= 100 else line[:100] + "..."

@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 FIRST_LINE = "#!nerve-scenario"
 PLAYABLE_SOURCES = frozenset({TurnSource.WEB, TurnSource.API})
 MAX_FILES = 200
+MESSAGES_PARSED_AT_ONCE = 2
 # Bounds the automaton of one expression, and with it the time that matching takes per character.
 MAX_EXPRESSION_BYTES = 1024 * 1024
 
@@ -88,19 +89,24 @@ def check_scenarios(workspace: Path) -> list[BadScenario]:
 
 @define(eq=False)
 class PlaySource:
-    """Reads the files at each prompt; what was parsed is kept by content, so an unchanged file is parsed once."""
+    """One for all sessions.  Reads the files at each prompt; an unchanged one, by its content, is parsed once.
+
+    Parsing is slow where the text is long (seconds of a thread), so few messages are parsed at the same time.
+    """
 
     _workspace: Path
     _effects: Effects
     _parsed: OrderedDict[bytes, Scenario | PlayError] = field(factory=OrderedDict, init=False)
     _reported: OrderedDict[tuple[str, str], None] = field(factory=OrderedDict, init=False)
-    _limiter: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(1), init=False)
+    _messages: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(MESSAGES_PARSED_AT_ONCE), init=False)
+    # One at a time: the two mappings above belong to whichever thread is in here.
+    _files: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(1), init=False)
 
     async def play_for(self, turn: TurnPrompt) -> Play | None:
         """The play, or None for the built-in reply.  Raises PlayError for a bad play in the message."""
         if holds_play(turn):
-            return await self._effects.blocking(parse_play, turn.text, limiter=self._limiter)
-        return await self._effects.blocking(self._first_match, turn.text, limiter=self._limiter)
+            return await self._effects.blocking(parse_play, turn.text, limiter=self._messages)
+        return await self._effects.blocking(self._first_match, turn.text, limiter=self._files)
 
     def _first_match(self, prompt: str) -> Play | None:
         text = prompt.encode("utf-8", "replace").decode("utf-8")

@@ -5,7 +5,7 @@ from typing import Any
 
 from jsonschema_rs import ValidationError, ValidationErrorKind
 
-from nerve.adapters.scripted.problem import PlayError, pointer_to
+from nerve.adapters.scripted.problem import PlayError, pointer_to, shown
 
 TYPES = {
     "string": "text",
@@ -44,11 +44,11 @@ def _about_mapping(
     if isinstance(kind, ValidationErrorKind.Required):
         return PlayError(at, f"{owner} needs '{kind.property}'")
     if isinstance(kind, ValidationErrorKind.AdditionalProperties):
-        return PlayError(at, f"{owner} has no field '{_shown(kind.unexpected[0])}'")
+        return PlayError(at, f"{owner} has no field '{shown(kind.unexpected[0])}'")
     if isinstance(kind, ValidationErrorKind.AnyOf):
         if not mapping:
             return PlayError(at, "a step needs a name")
-        return PlayError(at, f"unknown step '{_shown(next(iter(mapping)))}'")
+        return PlayError(at, f"unknown step '{shown(next(iter(mapping)))}'")
     if path and isinstance(path[-1], str):
         return PlayError(pointer_to(path[:-1]), f"'{path[-1]}' {_about_value(error)}")
     return PlayError(at, _about_value(error))
@@ -90,10 +90,6 @@ def _about_value(error: ValidationError) -> str:
 
 def _option(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _shown(key: str) -> str:
-    return key if len(key) <= 100 else key[:100] + "..."
 
 
 def _value_at(document: Any, path: Iterable[str | int]) -> Any:
