@@ -109,7 +109,7 @@ class ClientSlot:
                     async for event in client.events:
                         await self._on_event(event)
                 cause = RuntimeGone("The agent's runtime ended.")
-        except Exception as exc:  # noqa: BLE001  the barrier of the runtime: what it died of becomes the turn's error
+        except Exception as exc:
             if not started:
                 raise
             cause = _sole(exc)

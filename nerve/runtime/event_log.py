@@ -1,8 +1,8 @@
 """The numbered event log of one session: merges deltas, numbers frames, records them, publishes them.
 
-Record first, publish second.  Only deltas (``token``, ``thinking``, ``tool_output``) go out first: they are merged once per tick
-before they get their number, and are written within a quarter of a second.  Numbers come from stored blocks, so one that
-was shown is never used again, also after ``kill -9`` (decisions D6, D7, D10, D55).
+Record first, publish second.  Only deltas (``token``, ``thinking``, ``tool_output``) go out first: they are merged
+once per tick before they get their number, and are written within a quarter of a second.  Numbers come from stored
+blocks, so one that was shown is never used again, also after ``kill -9`` (decisions D6, D7, D10, D55).
 """
 
 from collections.abc import Callable, Sequence
@@ -119,7 +119,7 @@ class SessionLog:
         skip: Callable[[T], Subscriber | None] = _nobody,
         release: bool = False,
     ) -> T:
-        """As ``record``, for frames that only the transaction itself knows; ``skip`` names a socket that is left out."""
+        """As ``record``, for frames that only the transaction knows; ``skip`` names a socket that is left out."""
         async with self._lock:
             await self._emit()
             written: tuple[T, list[LogRow]] = await self._database.write(self._write, make, release)
@@ -204,7 +204,7 @@ class SessionLog:
                 await self._emit()
                 if trio.current_time() >= due or sum(len(row.frame) for row in self._unsaved) > MAX_UNSAVED_BYTES:
                     await self._save()
-        except NerveError as error:  # a full disk or a busy database: told to the owner, tried again with the next tick
+        except NerveError as error:  # a full disk or a busy database: the owner is told, the next tick tries again
             if self.refused is not None:
                 self.refused(error)
             await trio.sleep(SAVE_SECONDS)

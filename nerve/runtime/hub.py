@@ -1,6 +1,7 @@
 """Who hears what: every open socket, and the session it is bound to.
 
-Publishing never waits: a subscriber takes the bytes or gives itself up.  A frame is serialised once, before it comes here.
+Publishing never waits: a subscriber takes the bytes or gives itself up.  A frame is serialised once, before it comes
+here.
 """
 
 from typing import Protocol

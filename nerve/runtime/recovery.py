@@ -1,7 +1,7 @@
-"""Settling what a crash or a kill left open, before the port opens (issue: recovery of every open record).
+"""Settling what a crash or a kill left open, before the port opens.
 
-A turn that had begun is marked interrupted with what is known of its text and never runs again; what waits in a queue runs
-once the supervisor goes on.  A session whose turns keep taking the process down is quarantined (decisions D8).
+A turn that had begun is marked interrupted with what is known of its text and never runs again; what waits in a queue
+runs once the supervisor goes on.  A session whose turns keep taking the process down is quarantined (decisions D8).
 """
 
 import logging
@@ -82,7 +82,7 @@ def _record_interrupted(db: apsw.Connection, turn: OpenTurn, now: datetime) -> N
         session_id=turn.session_id,
         state=TurnState.INTERRUPTED,
         message=transcript.stored(mark(TurnState.INTERRUPTED, None)),
-        status=turns.orphan_status(db, turn.session_id),
+        status="active",
         reason=INTERRUPTED_REASON,
         native_turn_id=None,
         model=None,

@@ -1,6 +1,7 @@
 """One live session: its queue is worked off here, one turn at a time, in the session's own nursery.
 
-A recorded turn is always ended by a record: what begins in ``_one_turn`` ends in ``_finish``, also when the house closes.
+A recorded turn is always ended by a record: what begins in ``_one_turn`` ends in ``_finish``, also when the house
+closes.
 """
 
 import logging
@@ -220,7 +221,7 @@ class SessionRunner:
         try:
             await self._announce(begun)
             await self._converse(turn)
-        except Exception as exc:  # noqa: BLE001  the turn's barrier: one turn's failure never touches its neighbours
+        except Exception as exc:
             log.exception("turn failed: %s", turn.facts())
             turn.failure = turn.failure or (exc.message if isinstance(exc, NerveError) else "Internal error.")
         finally:
@@ -266,7 +267,7 @@ class SessionRunner:
     async def _finish(self, turn: RunningTurn) -> None:
         try:
             outcome = await record_end(self._house, self._log, turn, self.model)
-        except Exception:  # noqa: BLE001  whoever waits for the turn must not wait for ever; recovery settles the row
+        except Exception:
             log.exception("the end of a turn could not be recorded: %s", turn.facts())
             outcome = TurnOutcome(TurnState.FAILED, "", "Internal error.")
         # From here to the end nothing waits: what is recorded is told at once.

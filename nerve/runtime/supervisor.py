@@ -169,6 +169,11 @@ class Supervisor:
         runner = self._runners.get(session_id)
         return LiveState() if runner is None else runner.live
 
+    def turn_start(self, session_id: str) -> int | None:
+        """The number of the first frame of the running turn; None when none runs."""
+        runner = self._runners.get(session_id)
+        return None if runner is None or runner.turn is None else runner.turn.first_seq
+
     def last_seq(self, session_id: str) -> int | None:
         """The highest number shown in a session whose log is open; None: the stored one counts."""
         return self.logs.last_seq(session_id)
@@ -211,7 +216,7 @@ class Supervisor:
             while True:
                 try:
                     await runner.run()
-                except Exception as exc:  # noqa: BLE001  the session's barrier: its neighbours go on
+                except Exception as exc:
                     error = sole_error(exc)
                     if error is None or error.code is not ErrorCode.SESSION_NOT_FOUND:
                         log.exception("session %s failed", session_id)

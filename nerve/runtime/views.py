@@ -11,6 +11,8 @@ from nerve.contract.generated.entities import (
     AgentSnapshot,
     AgentSummary,
     QueueEntry,
+)
+from nerve.contract.generated.entities import (
     Usage as FrameUsage,
 )
 from nerve.contract.generated.frames_server import SessionRunningFrame

@@ -22,7 +22,7 @@ class LogRow:
 
 @frozen
 class LogBounds:
-    """``first`` is the lowest kept number (None: nothing is kept); ``reserved`` the highest that may have been shown."""
+    """``first`` is the lowest kept number (None: nothing is kept); ``reserved`` the highest that may have been seen."""
 
     first: int | None
     reserved: int

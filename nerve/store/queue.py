@@ -136,6 +136,7 @@ def sessions_with_entries(db: apsw.Connection) -> list[str]:
 def sessions_waiting(db: apsw.Connection) -> list[str]:
     """Sessions with entries that may run: at start these go on.  A quarantined one keeps its queue and waits."""
     rows = db.execute(
-        "SELECT DISTINCT q.session_id FROM queue_entries q JOIN sessions s ON s.id = q.session_id WHERE s.quarantined = 0"
+        "SELECT DISTINCT q.session_id FROM queue_entries q JOIN sessions s ON s.id = q.session_id"
+        " WHERE s.quarantined = 0"
     )
     return [row[0] for row in rows]

@@ -131,8 +131,8 @@ def attached(db: apsw.Connection, session_id: str, native_id: str, now: datetime
     """A runtime client was built for the session."""
     run(
         db,
-        "UPDATE sessions SET status = 'active', sdk_session_id = ?, connected_at = ?, fork_pending = 0, fork_turn = NULL"
-        " WHERE id = ?",
+        "UPDATE sessions SET status = 'active', sdk_session_id = ?, connected_at = ?, fork_pending = 0,"
+        " fork_turn = NULL WHERE id = ?",
         (native_id, to_text(now), session_id),
     )
     record_event(db, session_id, "started", {"sdk_session_id": native_id}, now=now)
@@ -153,7 +153,8 @@ def end(db: apsw.Connection, turn: TurnEnd, now: datetime) -> int:
     )
     run(
         db,
-        "UPDATE turns SET state = ?, assistant_message_id = ?, native_turn_id = ?, error = ?, ended_at = ? WHERE id = ?",
+        "UPDATE turns SET state = ?, assistant_message_id = ?, native_turn_id = ?, error = ?, ended_at = ?"
+        " WHERE id = ?",
         (turn.state.value, message_id, turn.native_turn_id, turn.reason, to_text(now), turn.turn_id),
     )
     if turn.native_turn_id is not None:
@@ -262,12 +263,6 @@ def moved_to_backend(db: apsw.Connection, session_id: str, backend: str, now: da
         (backend, session_id),
     )
     record_event(db, session_id, "backend_changed", {"backend": backend, "previous": before}, now=now)
-
-
-def orphan_status(db: apsw.Connection, session_id: str) -> str:
-    """What a session is after its client died with the process: it can go on from a native id, or not."""
-    has_id = scalar(db, "SELECT sdk_session_id IS NOT NULL FROM sessions WHERE id = ?", (session_id,))
-    return "active" if has_id else "stopped"
 
 
 def orphans_to_idle(db: apsw.Connection, now: datetime) -> None:

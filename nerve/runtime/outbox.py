@@ -1,0 +1,94 @@
+"""What waits to be sent to one reader: bounded in bytes, taken by one writer.
+
+Live frames never wait for a reader: one that lets 1 MiB of them pile up is closed with 1013 and catches up by its last
+number (decisions D18).  Snapshots and replays are fed at the reader's pace and don't count.
+"""
+
+from collections import deque
+
+import trio
+from attrs import define, field
+
+MAX_LIVE_BYTES = 1024 * 1024
+FEED_BYTES = 256 * 1024
+TOO_SLOW = 1013
+
+
+@define(eq=False)
+class Outbox:
+    """``cursor`` is the number of the last logged frame given to this reader.
+
+    None: a replay is still reading the log, which will bring what is published meanwhile; live ones are passed over.
+    """
+
+    account_id: str | None = None
+    cursor: int | None = None
+    closing: tuple[int, str] | None = None
+    _waiting: deque[tuple[bytes, bool]] = field(factory=deque)
+    _live_bytes: int = 0
+    _fed_bytes: int = 0
+    _stirred: trio.Event = field(factory=trio.Event)
+    _drained: trio.Event = field(factory=trio.Event)
+
+    # --- the hub's side -------------------------------------------------------------------------------------------
+
+    def deliver(self, data: bytes, seq: int | None = None) -> None:
+        if self.closing is not None:
+            return
+        if seq is not None:
+            if self.cursor is None or seq <= self.cursor:
+                return
+            self.cursor = seq
+        self._live_bytes += len(data)
+        if self._live_bytes > MAX_LIVE_BYTES:
+            self._waiting.clear()
+            self.close(TOO_SLOW, "too slow")
+            return
+        self._waiting.append((data, True))
+        self._stirred.set()
+
+    def close(self, code: int, reason: str = "") -> None:
+        """The first one counts.  What waits is sent before it, unless the reader is too slow."""
+        if self.closing is None:
+            self.closing = (code, reason)
+            self._stirred.set()
+            self._drained.set()
+
+    # --- snapshots and replays ------------------------------------------------------------------------------------
+
+    def put(self, data: bytes) -> None:
+        """Add a bounded piece that doesn't count as live."""
+        if self.closing is None:
+            self._fed_bytes += len(data)
+            self._waiting.append((data, False))
+            self._stirred.set()
+
+    async def room(self) -> None:
+        """Wait until the reader has taken most of what was fed to it."""
+        await trio.lowlevel.checkpoint()
+        while self._fed_bytes > FEED_BYTES and self.closing is None:
+            self._drained = trio.Event()
+            await self._drained.wait()
+
+    # --- the writer's side ----------------------------------------------------------------------------------------
+
+    async def next(self) -> bytes | None:
+        """The next piece, which still counts as waiting until ``taken``; None once closing and nothing is left."""
+        while not self._waiting:
+            if self.closing is not None:
+                return None
+            self._stirred = trio.Event()
+            await self._stirred.wait()
+        return self._waiting[0][0]
+
+    def taken(self) -> None:
+        """The piece that ``next`` gave has gone out."""
+        if not self._waiting:
+            return  # everything was dropped meanwhile, because the reader is too slow
+        data, live = self._waiting.popleft()
+        if live:
+            self._live_bytes -= len(data)
+        else:
+            self._fed_bytes -= len(data)
+            if self._fed_bytes <= FEED_BYTES:
+                self._drained.set()

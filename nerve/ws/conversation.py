@@ -1,0 +1,124 @@
+"""What one client may say next.  No socket, no clock, no await: a frame comes in, commands come out."""
+
+from collections.abc import Iterator
+
+from attrs import define, frozen
+
+from nerve.contract.codec import Invalid
+from nerve.contract.frames import decode_client_frame
+from nerve.contract.generated.frames_client import (
+    AgentSubscribeFrame,
+    AgentUnsubscribeFrame,
+    AnswerInteractionFrame,
+    ClientFrame,
+    ForkFrame,
+    MessageFrame,
+    PingFrame,
+    ResumeFrame,
+    StopFrame,
+    SwitchSessionFrame,
+)
+from nerve.contract.generated.frames_server import ErrorFrame, PongFrame, ServerFrame
+
+MAX_FRAME_BYTES = 1024 * 1024
+UNSUPPORTED_DATA, TOO_BIG = 1003, 1009
+
+
+@frozen
+class Send:
+    frame: ServerFrame
+
+
+@frozen
+class Bind:
+    """Tie the socket to a session; ``after_seq`` asks for the missed frames instead of the turn's buffered ones."""
+
+    session_id: str
+    after_seq: int | None = None
+
+
+@frozen
+class Submit:
+    session_id: str
+    content: str
+    client_msg_id: str | None
+    model: str | None
+
+
+@frozen
+class Stop:
+    session_id: str
+
+
+@frozen
+class Close:
+    code: int
+    reason: str
+
+
+Command = Send | Bind | Submit | Stop | Close
+
+
+@define
+class Conversation:
+    """``bound`` is the session that the socket is tied to; whoever carries out a Bind sets it (``now_bound``)."""
+
+    bound: str
+
+    def now_bound(self, session_id: str) -> None:
+        self.bound = session_id
+
+    def receive(self, message: str | bytes) -> Iterator[Command]:
+        """What follows from one message.  A command that fails ends the list: the rest is not carried out."""
+        if isinstance(message, bytes):
+            yield Close(UNSUPPORTED_DATA, "text frames only")
+            return
+        # Each character has at least one byte, so most frames need no encoding to be measured.
+        if len(message) > MAX_FRAME_BYTES or (
+            len(message) > MAX_FRAME_BYTES // 4 and len(message.encode("utf-8", "replace")) > MAX_FRAME_BYTES
+        ):
+            yield Close(TOO_BIG, "frame too big")
+            return
+        try:
+            frame = decode_client_frame(message)
+        except Invalid:
+            yield self._error("bad_frame")
+            return
+        if frame is not None:
+            yield from self._frame(frame)
+
+    def _frame(self, frame: ClientFrame) -> Iterator[Command]:
+        match frame:
+            case PingFrame():
+                yield Send(PongFrame())
+            case SwitchSessionFrame(session_id=session_id, after_seq=after_seq):
+                yield Bind(session_id, after_seq if isinstance(after_seq, int) else None)
+            case MessageFrame():
+                yield from self._message(frame)
+            case StopFrame(session_id=session_id):
+                yield Stop(session_id)
+            case AgentSubscribeFrame(session_id=session_id):
+                # No session has agents before part 4, so none can be followed.
+                yield self._error("agent_not_found", session_id)
+            case AgentUnsubscribeFrame():
+                return
+            case AnswerInteractionFrame(session_id=session_id):
+                # No interaction can be pending before part 3.
+                yield self._error("interaction_not_found", session_id)
+            case ForkFrame(session_id=session_id) | ResumeFrame(session_id=session_id):
+                yield self._error(f"{frame.type} is not available in this version", session_id)
+
+    def _message(self, frame: MessageFrame) -> Iterator[Command]:
+        if frame.file_ids:
+            # Nothing can be uploaded before part 3, so no id can name a file; the message must not run without it.
+            yield self._error("file_not_found", frame.session_id, frame.client_msg_id or None)
+            return
+        if frame.session_id != self.bound:
+            yield Bind(frame.session_id)
+        yield Submit(frame.session_id, frame.content, frame.client_msg_id or None, frame.model or None)
+
+    def _error(self, error: str, session_id: str | None = None, client_msg_id: str | None = None) -> Send:
+        session_id = self.bound if session_id is None else session_id
+        if client_msg_id is None:
+            return Send(ErrorFrame(session_id=session_id, error=error))
+        return Send(ErrorFrame(session_id=session_id, error=error, client_msg_id=client_msg_id))

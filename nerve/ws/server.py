@@ -1,0 +1,203 @@
+"""Carries out what a conversation asks for: one nursery per socket, a reader that never stops reading, one writer."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import trio
+from attrs import define, field
+
+from nerve.contract.caller import Caller
+from nerve.contract.frames import encode_frame
+from nerve.contract.generated.frames_server import (
+    ErrorFrame,
+    RemovalReason,
+    RemovedEntry,
+    ServerFrame,
+    SessionSwitchedFrame,
+)
+from nerve.domain.turns import StopScope
+from nerve.errors import ErrorCode, NerveError
+from nerve.runtime.announce import publish_queue
+from nerve.runtime.binding import Binding
+from nerve.runtime.outbox import TOO_SLOW, Outbox
+from nerve.runtime.supervisor import NewMessage, Supervisor
+from nerve.services import Services
+from nerve.ws.conversation import Bind, Close, Command, Conversation, Send, Stop, Submit
+
+FIRST_SESSION = "main"
+STALL_SECONDS = 10.0
+CLOSE_SECONDS = 2.0
+NOTHING_TO_STOP = "No running task to stop"
+REFUSED = (ErrorCode.SHUTTING_DOWN, ErrorCode.QUEUE_FULL)
+# What a client reads as a word instead of a sentence (decisions D26, D53).
+WORDS = {ErrorCode.SESSION_NOT_FOUND: "session_not_found"}
+
+
+class Socket(Protocol):
+    """An accepted WebSocket, as the shell hands it over."""
+
+    async def receive(self) -> object:
+        """Text or bytes of the next frame; anything else says that the peer is gone."""
+        ...
+
+    async def send(self, data: bytes) -> None: ...
+
+    async def close(self, code: int, reason: str = "") -> None: ...
+
+
+@define(eq=False)
+class SocketServer:
+    _services: Services
+
+    async def serve(self, caller: Caller, query: Mapping[str, str], socket: Socket) -> None:
+        """One socket, from its admission to its end."""
+        talk = _Talk(caller, self._services.supervisor, socket, Outbox(account_id=caller.account_id))
+        hub = self._services.hub
+        hub.add(talk.outbox)
+        try:
+            await talk.run(query.get("session_id"), query.get("after_seq"))
+        finally:
+            hub.remove(talk.outbox)
+            talk.end()
+
+
+@define(eq=False)
+class _Talk:
+    """One socket's conversation and its tie to a session."""
+
+    _caller: Caller
+    _supervisor: Supervisor
+    _socket: Socket
+    outbox: Outbox
+    _conversation: Conversation = field(factory=lambda: Conversation(FIRST_SESSION))
+    _binding: Binding | None = None
+    _replay: trio.CancelScope | None = None
+    _stopping: set[str] = field(factory=set)
+
+    async def run(self, session_id: str | None, after_seq: str | None) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._write, nursery.cancel_scope, name="socket writer")
+            await self._bind_first(nursery, session_id, after_seq)
+            await self._read(nursery)
+            nursery.cancel_scope.cancel()
+
+    def end(self) -> None:
+        if self._binding is not None:
+            self._binding.release()
+            self._binding = None
+
+    # --- out ------------------------------------------------------------------------------------------------------
+
+    async def _write(self, whole: trio.CancelScope) -> None:
+        """Send what waits; close once the outbox says so, or when nothing moves for ten seconds (decisions D18)."""
+        while (data := await self.outbox.next()) is not None:
+            with trio.move_on_after(STALL_SECONDS) as stall:
+                await self._socket.send(data)
+            if stall.cancelled_caught:
+                self.outbox.close(TOO_SLOW, "too slow")
+                break
+            self.outbox.taken()
+        assert self.outbox.closing is not None
+        with trio.move_on_after(CLOSE_SECONDS):
+            await self._socket.close(*self.outbox.closing)
+        whole.cancel()
+
+    def _send(self, frame: ServerFrame) -> None:
+        self.outbox.put(encode_frame(frame))
+
+    # --- in -------------------------------------------------------------------------------------------------------
+
+    async def _read(self, nursery: trio.Nursery) -> None:
+        while True:
+            message = await self._socket.receive()
+            if not isinstance(message, str | bytes):
+                return
+            for command in self._conversation.receive(message):
+                if not await self._carry_out(command, nursery):
+                    break
+
+    async def _carry_out(self, command: Command, nursery: trio.Nursery) -> bool:
+        """False when what follows from the same frame must not be done any more."""
+        match command:
+            case Send(frame):
+                self._send(frame)
+            case Bind(session_id, after_seq):
+                return await self._bind(nursery, session_id, after_seq)
+            case Submit():
+                await self._submit(command)
+            case Stop(session_id):
+                # Waits up to eight seconds, and the reader never stops reading; one at a time per session is enough.
+                if session_id not in self._stopping:
+                    self._stopping.add(session_id)
+                    nursery.start_soon(self._stop, session_id, name=f"stop {session_id}")
+            case Close(code, reason):
+                self.outbox.close(code, reason)
+                return False
+        return True
+
+    async def _bind_first(self, nursery: trio.Nursery, session_id: str | None, after_seq: str | None) -> None:
+        """Where the query says, else the conversation that is always there."""
+        wanted = session_id or FIRST_SESSION
+        number = int(after_seq) if after_seq is not None and after_seq.isascii() and after_seq.isdigit() else None
+        if number is None and after_seq is not None:
+            self._send(ErrorFrame(session_id=wanted, error="bad_frame"))
+        if not await self._bind(nursery, wanted, number) and wanted != FIRST_SESSION:
+            await self._bind(nursery, FIRST_SESSION, None)
+
+    async def _bind(self, nursery: trio.Nursery, session_id: str, after_seq: int | None) -> bool:
+        try:
+            binding = await Binding.bind(self._supervisor, self.outbox, session_id)
+        except NerveError as error:
+            self._send(ErrorFrame(session_id=session_id, error=_words(error)))
+            return False
+        if self._replay is not None:
+            self._replay.cancel()
+        self.end()
+        self._binding = binding
+        binding.attach()
+        self._conversation.now_bound(session_id)
+        self._send(SessionSwitchedFrame(session_id=session_id))
+        if after_seq is None:
+            await binding.snapshot()
+        else:
+            await binding.status_only()
+            self._replay = trio.CancelScope()
+            nursery.start_soon(self._catch_up, binding, after_seq, self._replay, name=f"replay {session_id}")
+        return True
+
+    async def _catch_up(self, binding: Binding, after_seq: int, scope: trio.CancelScope) -> None:
+        with scope:
+            await binding.replay(after_seq)
+
+    async def _submit(self, submit: Submit) -> None:
+        message = NewMessage(
+            content=submit.content,
+            source="web",
+            actor_id=self._caller.actor_id,
+            cause_id=self._caller.cause_id,
+            client_msg_id=submit.client_msg_id,
+            model=submit.model,
+        )
+        try:
+            await self._supervisor.submit(submit.session_id, message, sender=self.outbox)
+        except NerveError as error:
+            self._send(
+                ErrorFrame(session_id=submit.session_id, error=_words(error), client_msg_id=submit.client_msg_id)
+            )
+            if error.code in REFUSED:
+                left = RemovedEntry(queue_id=None, client_msg_id=submit.client_msg_id, reason=RemovalReason.REFUSED)
+                await publish_queue(self._supervisor.house, submit.session_id, left, only=self.outbox)
+
+    async def _stop(self, session_id: str) -> None:
+        try:
+            answer = await self._supervisor.stop(session_id, StopScope.TURN, self._caller)
+            if answer.turn.value == "not_running":
+                self._send(ErrorFrame(session_id=session_id, error=NOTHING_TO_STOP))
+        except NerveError as error:
+            self._send(ErrorFrame(session_id=session_id, error=_words(error)))
+        finally:
+            self._stopping.discard(session_id)
+
+
+def _words(error: NerveError) -> str:
+    return WORDS.get(error.code, error.message)
