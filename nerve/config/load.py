@@ -59,11 +59,27 @@ def load(flag_dir: Path | None, environ: Mapping[str, str], user_home: Path) -> 
 
 def load_from_process(flag_dir: Path | None) -> Loaded:
     """``load`` for the running process: its environment, its user.  Raises ConfigError."""
+    return load(flag_dir, os.environ, _user_home())
+
+
+def _user_home() -> Path:
     try:
-        user_home = Path.home()
+        return Path.home()
     except RuntimeError:
         raise ConfigError("the home directory of this user is not known; set HOME") from None
-    return load(flag_dir, os.environ, user_home)
+
+
+def locate_from_process(flag_dir: Path | None) -> Paths:
+    """Where things are, for whoever has to know although the configuration is broken; the workspace is a guess then.
+
+    Raises ConfigError when not even that can be told.
+    """
+    variables = Variables(os.environ, _user_home(), Findings())
+    place = locate(flag_dir, variables)
+    workspace = variables.path("NERVE_WORKSPACE") or variables.user_home / "nerve-workspace"
+    return Paths(
+        home=place.home, config_dir=place.config_dir, config_dir_source=place.source, workspace=workspace
+    )
 
 
 def default_config(home: Path, workspace: Path) -> Config:

@@ -29,7 +29,7 @@ class Backends:
     def adapter(self, backend: str) -> AgentAdapter:
         adapter = self.adapters.get(backend)
         if adapter is None:
-            raise NerveError(ErrorCode.BACKEND_UNAVAILABLE, message=_absent(backend))
+            raise NerveError(ErrorCode.BACKEND_UNAVAILABLE, message=absence(backend))
         return adapter
 
     async def choose(self, requested: str | None = None) -> BackendChoice:
@@ -50,10 +50,11 @@ class Backends:
     async def _unavailable(self, backend: str) -> str | None:
         adapter = self.adapters.get(backend)
         if adapter is None:
-            return _absent(backend)
+            return absence(backend)
         found = await adapter.availability()
-        return None if found.available else found.reason or _absent(backend)
+        return None if found.available else found.reason or absence(backend)
 
 
-def _absent(backend: str) -> str:
+def absence(backend: str) -> str:
+    """Why sessions can't run on a runtime that this build has no adapter for; for people."""
     return f"The agent runtime {backend} is not available on this server."
