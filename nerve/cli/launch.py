@@ -65,9 +65,7 @@ def launch(how: Launch, paths: Paths, *, sleep: Callable[[float], None] = time.s
     return _ready(child, paths, begin, sleep)
 
 
-def _ready(
-    child: "subprocess.Popen[bytes]", paths: Paths, begin: int, sleep: Callable[[float], None]
-) -> DaemonRecord:
+def _ready(child: "subprocess.Popen[bytes]", paths: Paths, begin: int, sleep: Callable[[float], None]) -> DaemonRecord:
     for _ in range(round(READY_SECONDS / _STEP_SECONDS)):
         if (status := child.poll()) is not None:
             reason = _last_line(paths.log_file, begin) or f"it ended with status {status}"

@@ -172,5 +172,3 @@ def resident(pid: int) -> str:
     except (OSError, ValueError, IndexError):
         return ""
     return f", {pages * os.sysconf('SC_PAGE_SIZE') / 1_000_000:.0f} MB"
-
-

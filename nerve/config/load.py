@@ -77,9 +77,7 @@ def locate_from_process(flag_dir: Path | None) -> Paths:
     variables = Variables(os.environ, _user_home(), Findings())
     place = locate(flag_dir, variables)
     workspace = variables.path("NERVE_WORKSPACE") or variables.user_home / "nerve-workspace"
-    return Paths(
-        home=place.home, config_dir=place.config_dir, config_dir_source=place.source, workspace=workspace
-    )
+    return Paths(home=place.home, config_dir=place.config_dir, config_dir_source=place.source, workspace=workspace)
 
 
 def default_config(home: Path, workspace: Path) -> Config:
