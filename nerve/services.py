@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from nerve.config.config import Config
 from nerve.effects import Effects
@@ -21,3 +21,8 @@ class Services:
     identity: Identity
     supervisor: Any
     hub: Hub
+    generation: str = field()  # names this process (contract chapter Health)
+
+    @generation.default
+    def _new_generation(self) -> str:
+        return self.effects.new_id("generation")

@@ -33,7 +33,7 @@ def account() -> None:
 @click.pass_obj
 def list_accounts(invocation: Invocation, as_json: bool) -> None:
     """Show every account, oldest first."""
-    found = _operate(invocation, lambda operator: operator.list())
+    found = _operate(invocation, lambda operator: operator.all())
     if as_json:
         click.echo(json.dumps({"accounts": unstructure(found)}))
         return

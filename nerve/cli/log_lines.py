@@ -8,7 +8,7 @@ import time
 class LineFormatter(logging.Formatter):
     """``2026-02-27T02:00:00.000Z INFO nerve.runtime: message``, in UTC."""
 
-    converter = time.gmtime
+    converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 

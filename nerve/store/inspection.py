@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import apsw
 
 from nerve.errors import NerveError
-from nerve.store.failures import StoreTooNew, StoreUnusable, translating
+from nerve.store.failures import StoreTooNew, StoreUnusable
 from nerve.store.migrate import known_migrations
 from nerve.store.rows import scalar
 from nerve.store.transaction import in_snapshot
@@ -37,11 +37,9 @@ def inspect(path: Path, fn: Callable[..., T], *args: Any) -> T:
         raise StoreUnusable(f"{path} can't be read: {error}") from None
     try:
         db.set_busy_timeout(round(_BUSY_SECONDS * 1000))
-        with translating(db):
-            return in_snapshot(db, _current, path, fn, args)
-    except NerveError as error:
-        raise StoreUnusable(f"{path} can't be read: {error}") from None
-    except apsw.Error as error:
+        value: T = in_snapshot(db, _current, path, fn, args)
+        return value
+    except (NerveError, apsw.Error) as error:
         raise StoreUnusable(f"{path} can't be read: {error}") from None
     finally:
         db.close()
