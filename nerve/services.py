@@ -1,13 +1,12 @@
 """What every handler is handed.  Frozen and short: adding a field is a design conversation."""
 
-from typing import Any
-
 from attrs import field, frozen
 
 from nerve.config.config import Config
 from nerve.effects import Effects
 from nerve.identity.service import Identity
 from nerve.runtime.hub import Hub
+from nerve.runtime.supervisor import Supervisor
 from nerve.store.database import Database
 
 
@@ -19,7 +18,7 @@ class Services:
     effects: Effects
     database: Database
     identity: Identity
-    supervisor: Any
+    supervisor: Supervisor
     hub: Hub
     generation: str = field()  # names this process (contract chapter Health)
 

@@ -1,6 +1,7 @@
-"""The documents about the contract, as ``make contract`` wrote them."""
+"""The contract itself, as it was generated from spec/."""
 
-from importlib import resources
+from functools import cache
+from importlib.resources import files
 
 from nerve.contract.caller import Caller
 from nerve.contract.generated.meta import META_ASYNCAPI, META_DOCS, META_OPENAPI
@@ -8,24 +9,24 @@ from nerve.contract.route import Document, NoBody, NoParams
 from nerve.routes.binding import bind
 from nerve.services import Services
 
-_JSON, _HTML = "application/json", "text/html; charset=utf-8"
+JSON, HTML = "application/json", "text/html; charset=utf-8"
 
 
-async def openapi(services: Services, caller: Caller, params: NoParams, body: NoBody) -> Document:
-    return _document("openapi.json", _JSON)
-
-
-async def asyncapi(services: Services, caller: Caller, params: NoParams, body: NoBody) -> Document:
-    return _document("asyncapi.json", _JSON)
-
-
-async def docs(services: Services, caller: Caller, params: NoParams, body: NoBody) -> Document:
-    return _document("docs.html", _HTML)
-
-
+@cache
 def _document(name: str, media_type: str) -> Document:
-    # A small local file that nobody asks for often is read where it is wanted, not at every start.
-    return Document(resources.files("nerve.contract").joinpath("documents", name).read_bytes(), media_type)
+    return Document(files("nerve.contract").joinpath("documents", name).read_bytes(), media_type)
 
 
-ENDPOINTS = (bind(META_OPENAPI, openapi), bind(META_ASYNCAPI, asyncapi), bind(META_DOCS, docs))
+async def get_openapi(services: Services, caller: Caller, params: NoParams, body: NoBody) -> Document:
+    return _document("openapi.json", JSON)
+
+
+async def get_asyncapi(services: Services, caller: Caller, params: NoParams, body: NoBody) -> Document:
+    return _document("asyncapi.json", JSON)
+
+
+async def get_docs(services: Services, caller: Caller, params: NoParams, body: NoBody) -> Document:
+    return _document("docs.html", HTML)
+
+
+ENDPOINTS = (bind(META_OPENAPI, get_openapi), bind(META_ASYNCAPI, get_asyncapi), bind(META_DOCS, get_docs))
