@@ -22,7 +22,7 @@ class HttpExchange(Connection):
         self._headers: tuple[tuple[bytes, bytes], ...] = ()
         self._body = bytearray()
         self._messages = 0
-        self._complete = trio.Event()
+        self._complete = False
         self.answered = trio.Event()  # the whole body that Content-Length announces has been sent
 
     def feed(self, part: bytes, *, more: bool) -> None:
@@ -40,7 +40,6 @@ class HttpExchange(Connection):
     async def reply(self) -> Reply:
         """The whole reply.  Raises ProtocolViolation if the app ends without one."""
         with trio.fail_after(self.patience):
-            await self._complete.wait()
             await self.ended.wait()
         self.raise_violations()
         reply = self._reply()
@@ -81,7 +80,7 @@ class HttpExchange(Connection):
     def _more(self, part: Any, *, more: bool) -> None:
         if not self._status:
             self.violation("a body came before the start of the reply")
-        if self._complete.is_set():
+        if self._complete:
             self.violation("a body came after the end of the reply")
         if type(part) is not bytes:
             self.violation(f"a body has to be bytes, not {type(part).__name__}")
@@ -95,9 +94,8 @@ class HttpExchange(Connection):
         if announced == len(self._body):
             self.answered.set()
         if not more:
-            self._complete.set()
+            self._complete = True
 
     def _returned(self) -> None:
-        if not self._complete.is_set() and not self.left:
-            self._complete.set()
+        if not self._complete and not self.left:
             self.violation("the app returned before it had answered")

@@ -40,6 +40,8 @@ class WebSocketClient(Connection):
     async def opened(self) -> None:
         with trio.fail_after(self.patience):
             await self._decided.wait()
+            if self._refused is not None:
+                await self.ended.wait()
         self.raise_violations()
         if self._refused is not None:
             raise self._refused
@@ -69,6 +71,8 @@ class WebSocketClient(Connection):
         return frame
 
     def _observe(self, frame: str | bytes | Closed) -> None:
+        if isinstance(frame, Closed):
+            self._closed = frame
         if isinstance(frame, str):
             for observer in self._observers:
                 observer.server_frame(frame)
@@ -121,11 +125,11 @@ class WebSocketClient(Connection):
 
     async def _send(self, message: Message) -> None:
         await trio.lowlevel.checkpoint()
-        if self.left:
-            raise OSError("the client has left")
         kind = message["type"]
         if self._closed is not None or self._refused is not None:
             self.violation(f"{kind} came after the end")
+        if self.left:
+            raise OSError("the client has left")
         if self._refusal is not None or kind.startswith("websocket.http.response."):
             self._refuse(message)
         elif not self._accepted:
@@ -181,10 +185,10 @@ class WebSocketClient(Connection):
         self._to_app.send_nowait({"type": "websocket.disconnect", "code": code})
 
     def _over(self) -> None:
+        self._decided.set()
         self._frames_in.close()
 
     def _returned(self) -> None:
         if self.left or self._closed is not None or self._refused is not None:
             return
-        self._decided.set()
         self.violation("the app returned without closing the socket" if self._accepted else "no answer to the upgrade")

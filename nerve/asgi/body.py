@@ -25,7 +25,8 @@ class RequestBody:
         # Only HTTP/1 says in the head that there is no body.
         none = http1 and b"content-length" not in headers and b"transfer-encoding" not in headers
         self.finished = none or self.declared == 0
-        self._given_up = False
+        self._too_slow = False
+        self._unsettled = False
 
     async def read(self, seconds: float) -> bytes:
         """The whole body.
@@ -40,7 +41,7 @@ class RequestBody:
             first = await self._part()
             small = self.finished and len(first) <= self._limit
             return first if small else await self._rest(bytearray(first))
-        self._given_up = True
+        self._too_slow = self._unsettled = True
         raise NerveError(ErrorCode.INVALID_REQUEST, problems=[_TOO_SLOW])
 
     async def _rest(self, body: bytearray) -> bytes:
@@ -53,13 +54,14 @@ class RequestBody:
 
     async def settle(self) -> bool:
         """Drop what is left if it is small and comes soon.  False: the connection can't be used again."""
-        if not self.finished and not self._given_up and (self.declared or 0) <= SETTLE_BYTES:
+        if not self.finished and not self._unsettled and (self.declared or 0) <= SETTLE_BYTES:
             await self._drop(SETTLE_BYTES, SETTLE_SECONDS)
+            self._unsettled = not self.finished
         return self.finished
 
     async def linger(self) -> None:
         """Keep reading for a little while after a reply, so that a reset does not overtake it."""
-        if not self._given_up:
+        if not self._too_slow:
             try:
                 await self._drop(self._limit, LINGER_SECONDS)
             except ClientLeft:

@@ -57,6 +57,7 @@ class WebSocketShell:
         except NerveError as error:
             reply = error_reply(error)
             status = reply.status
+            reply.headers.append((b"x-request-id", head.request_id.encode("ascii")))
             await _refuse(scope, send, reply)
         else:
             socket = Socket(receive, send)
