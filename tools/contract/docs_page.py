@@ -1,9 +1,11 @@
 """Renders /docs: one page of plain HTML that needs no script and no other host."""
 
 import json
+import re
 from html import escape
 from typing import Any
 
+from tools.contract.render import frame_payload
 from tools.contract.spec import Operation, Spec
 
 STYLE = """
@@ -32,16 +34,16 @@ def page(spec: Spec) -> str:
         if ops
     ]
     links = "".join(f'<a href="#{op.operation_id}">{op.operation_id}</a>' for _, ops in listed for op in ops)
-    frames = _frames("What a client sends", "client", spec.client_frames)
-    frames += _frames("What the server sends", "server", spec.server_frames)
+    frames = _frames(spec, "What a client sends", "client", spec.client_frames)
+    frames += _frames(spec, "What the server sends", "server", spec.server_frames)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}: the contract</title>'
         f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{STYLE}</style></head><body>'
-        f"<h1>{title}</h1><p>{escape(str(spec.info['description']))}</p>"
+        f"<h1>{title}</h1><p>{_prose(str(spec.info['description']))}</p>"
         '<p>As data, for signed-in callers: <a href="/openapi.json">/openapi.json</a>, '
         '<a href="/asyncapi.json">/asyncapi.json</a>.</p>'
-        f'<nav aria-label="Operations">{links}<a href="#ws">WebSocket</a></nav>'
-        f'{"".join(sections)}<h2 id="ws">WebSocket /ws</h2>{frames}</body></html>\n'
+        f'<nav aria-label="Operations">{links}<a href="#ws">WebSocket</a><a href="#entities">Entities</a></nav>'
+        f'{"".join(sections)}<h2 id="ws">WebSocket /ws</h2>{frames}{_entities(spec)}</body></html>\n'
     )
 
 
@@ -51,25 +53,85 @@ def _about(spec: Spec, area: str) -> str:
 
 def _operation(spec: Spec, op: Operation) -> str:
     parts = [f'<article id="{op.operation_id}"><h3><span class="method">{op.method}</span> {escape(op.path)}</h3>']
-    parts.append(f"<p>{escape(op.raw['summary'])} {escape(' '.join(op.raw.get('description', '').split()))}</p>")
+    parts.append(f"<p>{_prose(op.raw['summary'])} {_prose(op.raw.get('description', ''))}</p>")
     parts.append(f'<p><span class="tag">{op.operation_id}</span><span class="tag">auth: {op.nerve["auth"]}</span></p>')
     if op.raw["parameters"]:
         rows = "".join(
             f"<tr><td><code>{escape(p['name'])}</code></td><td>{p['in']}</td><td>{escape(_type(p['schema']))}</td>"
-            f"<td>{escape(p.get('description', ''))}</td></tr>"
+            f"<td>{_prose(p.get('description', ''))}</td></tr>"
             for p in op.raw["parameters"]
         )
         parts.append(f"<table>{rows}</table>")
     if "requestBody" in op.raw:
-        parts.append("<h4>Request</h4>" + _example(op.raw["requestBody"]["content"]))
+        content = op.raw["requestBody"]["content"]
+        parts.append("<h4>Request</h4>" + _example(content) + _fields(spec, content))
     for status, response in op.raw["responses"].items():
-        parts.append(f"<h4>{status}</h4><p>{escape(response['description'])}</p>" + _example(response["content"]))
+        content = response["content"]
+        parts.append(f"<h4>{status}</h4><p>{_prose(response['description'])}</p>")
+        parts.append(_example(content) + _fields(spec, content))
     rows = "".join(
         f"<tr><td>{spec.errors[name]['status']}</td><td><code>{name}</code></td><td>{kind}</td>"
         f"<td>{escape(str(spec.errors[name]['message']))}</td></tr>"
         for name, kind in sorted(op.errors.items(), key=lambda item: (spec.errors[item[0]]["status"], item[0]))
     )
     parts.append(f"<details><summary>Errors</summary><table>{rows}</table></details></article>")
+    return "".join(parts)
+
+
+def _prose(text: str) -> str:
+    """Escaped, in one line, with `code` marked."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(" ".join(text.split()), quote=False))
+
+
+def _fields(spec: Spec, content: dict[str, Any]) -> str:
+    media = next(iter(content.values()))
+    return _table(spec, media["schema"]) if "schema" in media else ""
+
+
+def _table(spec: Spec, schema: dict[str, Any]) -> str:
+    """The fields of an object, each with its type and meaning; alternatives one below the other."""
+    if "$ref" in schema:
+        return f"<p>{_named(schema)}</p>"
+    if "oneOf" in schema:
+        return "".join(_table(spec, option) for option in schema["oneOf"])
+    if "properties" not in schema:
+        return ""
+    required = set(schema.get("required", ()))
+    rows = "".join(
+        f"<tr><td><code>{escape(name)}</code></td><td>{_named(field)}</td>"
+        f"<td>{'always' if name in required else 'may be left out'}</td>"
+        f"<td>{_prose(field.get('description', ''))}</td></tr>"
+        for name, field in schema["properties"].items()
+    )
+    return f"<table>{rows}</table>"
+
+
+def _named(schema: dict[str, Any]) -> str:
+    """The type of a field in words; an entity links to its own table."""
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[1]
+        return f'<a href="#entity.{name}">{name}</a>'
+    if "const" in schema:
+        return f"<code>{escape(json.dumps(schema['const']))}</code>"
+    if "enum" in schema:
+        return " | ".join(f"<code>{escape(str(value))}</code>" for value in schema["enum"])
+    if "oneOf" in schema or "anyOf" in schema:
+        return " | ".join(_named(option) for option in schema.get("oneOf") or schema["anyOf"])
+    kinds = schema.get("type", "any")
+    text = " | ".join(kinds) if isinstance(kinds, list) else str(kinds)
+    if schema.get("format") == "date-time":
+        text = text.replace("string", "instant")
+    return f"{text} of {_named(schema['items'])}" if "items" in schema else text
+
+
+def _entities(spec: Spec) -> str:
+    parts = ['<h2 id="entities">Entities</h2>']
+    for name, schema in spec.schemas.items():
+        values = "" if "properties" in schema else f"<p>{_named(schema)}</p>"
+        parts.append(
+            f'<article id="entity.{name}"><h3>{name}</h3><p>{_prose(schema.get("description", ""))}</p>'
+            f"{values}{_table(spec, schema)}</article>"
+        )
     return "".join(parts)
 
 
@@ -88,7 +150,7 @@ def _example(content: dict[str, Any]) -> str:
     return f"<pre>{escape(json.dumps(media['example'], indent=2, ensure_ascii=False))}</pre>"
 
 
-def _frames(title: str, side: str, frames: dict[str, dict[str, Any]]) -> str:
+def _frames(spec: Spec, title: str, side: str, frames: dict[str, dict[str, Any]]) -> str:
     parts = [f"<h3>{title}</h3>"]
     for name, frame in frames.items():
         nerve = frame["x-nerve"]
@@ -99,7 +161,8 @@ def _frames(title: str, side: str, frames: dict[str, dict[str, Any]]) -> str:
             f"<pre>{escape(json.dumps(example['payload'], ensure_ascii=False))}</pre>" for example in frame["examples"]
         )
         parts.append(
-            f'<article id="{side}.{name}"><h3>{name}</h3><p>{escape(frame["summary"])} '
-            f"{escape(frame.get('description', ''))}</p><p>{marks}</p>{examples}</article>"
+            f'<article id="{side}.{name}"><h3>{name}</h3><p>{_prose(frame["summary"])} '
+            f"{_prose(frame.get('description', ''))}</p><p>{marks}</p>{examples}"
+            f"{_table(spec, frame_payload(frame))}</article>"
         )
     return "".join(parts)
