@@ -15,7 +15,8 @@ from typing import Any
 
 import trio
 from attrs import frozen
-from hypercorn.config import Config as HypercornConfig, Sockets
+from hypercorn.config import Config as HypercornConfig
+from hypercorn.config import Sockets
 from hypercorn.trio.run import worker_serve
 from hypercorn.utils import wrap_app
 

@@ -1,6 +1,7 @@
 """``nerve`` and its commands.  Each reads the configuration when it begins; only ``status`` does without one."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -105,7 +106,7 @@ def logs(invocation: Invocation, following: bool) -> None:
     """Show the last lines of the log of a daemon in the background."""
     path = invocation.loaded().config.paths.log_file
     click.echo(path)
-    out = click.get_binary_stream("stdout")
+    out = sys.stdout.buffer
     try:
         lines, offset = last_lines(path)
         out.write(lines)

@@ -1,0 +1,14 @@
+"""A client of the contract: REST over httpx, WebSocket over trio-websocket.  Knows ``nerve.contract`` and no more."""
+
+from nerve.client.rest import NerveClient, Refusal, open_client
+from nerve.client.socket import ClientSocket, SocketEnded, TurnRefused, open_socket
+
+__all__ = [
+    "ClientSocket",
+    "NerveClient",
+    "Refusal",
+    "SocketEnded",
+    "TurnRefused",
+    "open_client",
+    "open_socket",
+]
