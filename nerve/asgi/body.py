@@ -12,7 +12,8 @@ from nerve.errors import ErrorCode, NerveError, Problem
 
 SETTLE_BYTES = 64 * 1024  # a body this small is read to its end, so that the connection can be kept
 SETTLE_SECONDS = 1.0
-LINGER_SECONDS = 2.0  # how long a client that still uploads may take to notice that it was refused
+LINGER_SECONDS = 2.0  # how long, and how much, a client may go on uploading until it notices that it was refused
+LINGER_BYTES = 64 * 1024 * 1024
 
 
 class RequestBody:
@@ -21,6 +22,7 @@ class RequestBody:
     def __init__(self, receive: Receive, headers: Mapping[bytes, bytes], *, http1: bool, limit: int) -> None:
         self._receive = receive
         self._limit = limit
+        self.http1 = http1
         self.declared = _content_length(headers.get(b"content-length"))
         # Only HTTP/1 says in the head that there is no body.
         none = http1 and b"content-length" not in headers and b"transfer-encoding" not in headers
@@ -63,7 +65,7 @@ class RequestBody:
         """Keep reading for a little while after a reply, so that a reset does not overtake it."""
         if not self._too_slow:
             try:
-                await self._drop(self._limit, LINGER_SECONDS)
+                await self._drop(LINGER_BYTES, LINGER_SECONDS)
             except ClientLeft:
                 self.finished = True
 

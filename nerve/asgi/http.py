@@ -170,7 +170,7 @@ class HttpShell(Generic[S]):
         headers = [*reply.headers, (b"x-request-id", head.request_id.encode("ascii")), *self._cors.headers(head)]
         if reply.status != 204:
             headers.append((b"content-length", b"%d" % len(reply.content)))
-        if not keep:
+        if not keep and body.http1:
             headers.append((b"connection", b"close"))
         content = b"" if head.method == "HEAD" else reply.content
         try:
