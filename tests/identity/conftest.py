@@ -1,0 +1,56 @@
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from identity_house import LOCAL, House, open_house
+from trio.testing import MockClock
+
+from nerve.identity.service import AuthSettings
+from nerve.store.inline import InlineDatabase, open_inline
+
+HERE = Path(__file__).parent
+
+
+def run_autojump(fn: Callable[[], Any], clock: object = None, **options: Any) -> Any:
+    return trio.run(fn, clock=MockClock(autojump_threshold=0), **options)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Nothing here waits for real, except beside real threads: an autojumping clock takes those for idle.
+
+    A fixture would not do: pytest-trio only looks at the clocks that a test function names itself.
+    """
+    for item in items:
+        if item.path.is_relative_to(HERE) and "threads" not in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.trio(run=run_autojump), append=False)
+
+
+Opening = Callable[..., Awaitable[House]]
+
+
+@pytest.fixture
+def database() -> Iterator[InlineDatabase]:
+    with open_inline() as database:
+        yield database
+
+
+@pytest.fixture
+async def opening(database: InlineDatabase) -> AsyncIterator[Opening]:
+    """Opens houses, by default on one database; none of them may have answered with an undeclared error."""
+    houses: list[House] = []
+
+    async def open_one(settings: AuthSettings = LOCAL, on: InlineDatabase = database, **options: Any) -> House:
+        houses.append(await open_house(on, settings, **options))
+        return houses[-1]
+
+    yield open_one
+    assert [name for house in houses for name in house.undeclared] == []
+
+
+@pytest.fixture
+async def house(opening: Opening) -> House:
+    """Ready, and not claimed yet."""
+    return await opening()
