@@ -166,7 +166,8 @@ async def first_run() -> None:
             print("(and NERVE_USERNAME, if there are several accounts) or NERVE_TOKEN.")
     home = f"NERVE_HOME={os.environ['NERVE_HOME']} " if "NERVE_HOME" in os.environ else ""
     print(f"\nNerve runs on {running.address} and stays up.  {running.address}/docs describes its API.")
-    print(f'Sign in:  curl {running.address}/api/auth/login --json \'{{"password": "..."}}\'')
+    print(f"Sign in:  curl {running.address}/api/auth/login \\")
+    print("""            -H 'content-type: application/json' -d '{"password": "..."}'""")
     print(f"Look:     {home}.venv/bin/nerve status")
     print(f"Stop:     {home}.venv/bin/nerve stop")
 

@@ -1,0 +1,37 @@
+# Everything here assumes .venv, which ./test makes.
+PYTHON := .venv/bin/python
+BIN := .venv/bin
+
+.PHONY: serve test fmt lint types drift check contract bench soak
+
+serve:  ## Serve in this terminal, on $$NERVE_HOME or ~/.nerve
+	$(BIN)/nerve start --foreground
+
+test:
+	./test
+
+fmt:
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+lint:
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/lint-imports --no-cache
+
+types:
+	$(PYTHON) -m mypy
+
+drift:  ## Whether nerve/contract/ is what spec/ says
+	$(PYTHON) tools/generate_contract.py --check
+
+check: lint types drift test
+
+contract:  ## Rewrite nerve/contract/ from spec/
+	$(PYTHON) tools/generate_contract.py
+
+bench:
+	$(PYTHON) -m benchmarks
+
+soak:  ## The long proofs; CI runs a sample of each
+	$(PYTHON) -m pytest -m soak
