@@ -60,7 +60,6 @@ from nerve.runtime.views import LiveState
 from nerve.services import Services
 from nerve.store import messages, session_events, session_feeds, sessions
 from nerve.store.session_feeds import StoredPage, StoredRow
-from nerve.store.sessions import Changed
 
 T = TypeVar("T")
 
@@ -115,22 +114,20 @@ async def get(services: Services, caller: Caller, params: SessionsGetParams, bod
 
 
 async def update(services: Services, caller: Caller, params: SessionsUpdateParams, change: SessionChange) -> Session:
+    """Replies with the session after the change; a new model closes an idle runtime, a turn that runs goes on."""
+    session_id = params.session_id
     changed = await services.database.write(
-        sessions.update, params.session_id, change, attribution.of(caller), services.effects.now()
+        sessions.update, session_id, change, attribution.of(caller), services.effects.now()
     )
-    await _follow_up(services, changed)
-    return changed.after
-
-
-async def _follow_up(services: Services, changed: Changed) -> None:
     before, after = changed.before, changed.after
     if before.title != after.title:
-        services.hub.publish(after.id, SessionUpdatedFrame(session_id=after.id, title=after.title))
+        services.hub.publish(session_id, SessionUpdatedFrame(session_id=session_id, title=after.title))
     if before.quarantined and not after.quarantined:
-        await services.supervisor.resume_queue(after.id)
-    if before.model != after.model and not services.supervisor.live(after.id).is_running:
-        async with services.supervisor.detached(after.id, "The model was changed."):
-            pass  # the next turn opens the runtime with the new model; a turn that runs keeps the old one
+        await services.supervisor.resume_queue(session_id)
+    if before.model != after.model and not services.supervisor.live(session_id).is_running:
+        async with services.supervisor.detached(session_id, "The model was changed."):
+            return await services.database.read(sessions.get, session_id)
+    return after
 
 
 async def delete(services: Services, caller: Caller, params: SessionsDeleteParams, body: NoBody) -> Deleted:

@@ -12,6 +12,7 @@ from nerve.adapters.protocol import AgentClient, AgentEvent, RuntimeGone, Sessio
 from nerve.runtime.backends import Backends
 from nerve.runtime.house import House
 from nerve.store import snapshots, turns
+from nerve.store.turns import RuntimeFacts
 
 log = logging.getLogger("nerve.runtime")
 
@@ -67,20 +68,23 @@ class ClientSlot:
     _on_event: Callable[[AgentEvent], Awaitable[None]]
     _lost: Callable[[BaseException], None]
     client: AgentClient | None = None
+    _opened_with: tuple[str, str | None] | None = None  # backend and model
+    _replacing: bool = False
     _scope: trio.CancelScope | None = None
     _gone: trio.Event = field(factory=trio.Event)
 
     async def ensure(self, nursery: trio.Nursery) -> AgentClient:
-        """The open client, or a new one.  Raises what opening it raises; cancelled, none is left open."""
+        """The open client if it still fits the session, or a new one.
+
+        Raises what opening it raises; cancelled, none is left open.
+        """
+        facts = await self._facts()
         if self.client is not None:
-            return self.client
+            if self._opened_with == (facts.backend, facts.model):
+                return self.client
+            self._replacing = True  # the turn that asks has lost nothing
+            await self.close()
         database = self._house.database
-        facts = await database.read(turns.runtime_facts, self.session_id)
-        if facts.backend_reason is not None:
-            choice = await self._house.backends.choose()
-            if choice.reason is None and choice.backend != facts.backend:
-                await database.write(turns.moved_to_backend, self.session_id, choice.backend, self._house.effects.now())
-                facts = await database.read(turns.runtime_facts, self.session_id)
         spec = SessionSpec(
             session_id=self.session_id,
             cwd=Path(facts.cwd),
@@ -91,9 +95,22 @@ class ClientSlot:
             fork_turn=facts.fork_turn,
         )
         self._gone = trio.Event()
+        self._replacing = False
+        self._opened_with = (facts.backend, facts.model)
         client: AgentClient = await nursery.start(self._run, self._house.backends, facts.backend, spec)
         await database.write(turns.attached, self.session_id, client.native_id, self._house.effects.now())
         return client
+
+    async def _facts(self) -> RuntimeFacts:
+        """What the next turn runs on; a session on the fallback moves to the configured runtime once that is usable."""
+        database = self._house.database
+        facts = await database.read(turns.runtime_facts, self.session_id)
+        if facts.backend_reason is not None:
+            choice = await self._house.backends.choose()
+            if choice.reason is None and choice.backend != facts.backend:
+                await database.write(turns.moved_to_backend, self.session_id, choice.backend, self._house.effects.now())
+                facts = await database.read(turns.runtime_facts, self.session_id)
+        return facts
 
     async def _run(
         self, backends: Backends, backend: str, spec: SessionSpec, task_status: trio.TaskStatus[AgentClient]
@@ -118,7 +135,7 @@ class ClientSlot:
         finally:
             self.client = self._scope = None
             self._gone.set()
-            if started:
+            if started and not self._replacing:
                 self._lost(cause)
 
     def kill(self) -> None:

@@ -256,9 +256,10 @@ class SessionRunner:
 
     async def _prompt(self, turn: RunningTurn) -> None:
         assert self._nursery is not None
+        before = self.slot.client
         client = await self.slot.ensure(self._nursery)
         self.capabilities = client.capabilities
-        if not self.model:
+        if client is not before or not self.model:
             facts = await self._house.database.read(turns.runtime_facts, self.session_id)
             self.model = facts.model or self._house.backends.adapter(facts.backend).default_model
         entry = turn.entry

@@ -35,6 +35,7 @@ from nerve.store.database import Database
 from nerve.store.rows import insert
 from nerve.ws.server import SocketServer
 from tests.asgi_client import AsgiClient, Reply
+from tests.spec_client import SpecObserver
 
 T = TypeVar("T")
 
@@ -215,5 +216,5 @@ async def open_house(
             policy=policy,
             new_request_id=lambda: "req_1",
         )
-        yield House(services, supervisor, AsgiClient(app, token=token), undeclared)
+        yield House(services, supervisor, AsgiClient(app, token=token, observers=(SpecObserver(),)), undeclared)
         assert undeclared == []
