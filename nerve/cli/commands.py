@@ -11,7 +11,6 @@ import click
 from nerve import __version__
 from nerve.cli.account import account
 from nerve.cli.daemon import Ended, record_of, running_pid, terminate
-from nerve.cli.foreground import serve_foreground
 from nerve.cli.invocation import Failed, Invocation
 from nerve.cli.launch import Launch, launch
 from nerve.cli.logs import follow, last_lines
@@ -53,6 +52,9 @@ def start(invocation: Invocation, foreground: bool, host: str | None, port: int 
     if (pid := running_pid(paths)) is not None:
         raise Failed(f"already running (pid {pid}) on {paths.home}")
     if foreground:
+        # The whole server; the other commands, and the one that waits for this one, need not load it.
+        from nerve.cli.foreground import serve_foreground
+
         serve_foreground(loaded, host, port, verbose=invocation.verbose)
     else:
         _launch(invocation, paths, host, port)
@@ -77,7 +79,7 @@ def restart(invocation: Invocation, host: str | None, port: int | None) -> None:
         record = record_of(paths, pid)
         if record is not None:
             host = record.host if host is None else host
-            port = record.port if port is None else port
+            port = record.chosen_port if port is None else port
         if config.environment.systemd:
             # The unit's restart policy brings it back; a second one beside it would only find the home locked.
             _stop(paths)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import attrs
 from attrs import frozen
@@ -30,6 +31,11 @@ class DaemonRecord:
     generation: str
     host: str | None = None
     port: int | None = None
+
+    @property
+    def chosen_port(self) -> int | None:
+        """The port to start it with again: "any" is the one that it got, so that its address stays."""
+        return urlsplit(self.address).port if self.port == 0 else self.port
 
 
 def record_file(paths: Paths) -> Path:
