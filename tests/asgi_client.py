@@ -24,7 +24,17 @@ from attrs import define, evolve
 
 from tests.asgi_http import HttpExchange
 from tests.asgi_websocket import WebSocketClient
-from tests.asgi_wire import WAIT_SECONDS, App, Closed, Observer, ProtocolViolation, Refused, Reply, Request
+from tests.asgi_wire import (
+    WAIT_SECONDS,
+    App,
+    Closed,
+    Observer,
+    ProtocolViolation,
+    Refused,
+    Reply,
+    Request,
+    SocketObserver,
+)
 
 __all__ = [
     "AsgiClient",
@@ -47,6 +57,7 @@ class AsgiClient:
     """Options that are None or empty are not sent.  ``with_`` gives a changed copy, such as another person's.
 
     ``patience`` is how many seconds the app may take for a reply, or to end after its client has left.
+    ``silent_when_gone`` is a server that, like Hypercorn, lets the app go on sending to a client that has left.
     """
 
     app: App
@@ -57,6 +68,7 @@ class AsgiClient:
     headers: tuple[tuple[str, str], ...] = ()
     observers: tuple[Observer, ...] = ()
     patience: float = WAIT_SECONDS
+    silent_when_gone: bool = False
 
     def with_(self, **changes: Any) -> "AsgiClient":
         return evolve(self, **changes)
@@ -114,6 +126,7 @@ class AsgiClient:
         exchange = HttpExchange(request, self.observers, self.patience)
         for number, part in enumerate(parts, start=1):
             exchange.feed(part, more=not end_body or number < len(parts))
+        exchange.silent_when_gone = self.silent_when_gone
         async with exchange.served_by(self.app, scope):
             yield exchange
 
@@ -142,7 +155,9 @@ class AsgiClient:
         extensions: dict[str, Any] = {"websocket.http.response": {}} if refusal_replies else {}
         scheme = {"http": "ws", "https": "wss"}[self.scheme]
         scope = self._scope(request, type="websocket", scheme=scheme, subprotocols=[], extensions=extensions)
-        socket = WebSocketClient(request, window, self.observers, self.patience)
+        observers = [o.of_socket(request) if isinstance(o, SocketObserver) else o for o in self.observers]
+        socket = WebSocketClient(request, window, observers, self.patience)
+        socket.silent_when_gone = self.silent_when_gone
         async with socket.served_by(self.app, scope):
             await socket.opened()
             yield socket

@@ -128,8 +128,8 @@ class WebSocketClient(Connection):
         kind = message["type"]
         if self._closed is not None or self._refused is not None:
             self.violation(f"{kind} came after the end")
-        if self.left:
-            raise OSError("the client has left")
+        if self.gone():
+            return
         if self._refusal is not None or kind.startswith("websocket.http.response."):
             self._refuse(message)
         elif not self._accepted:
@@ -171,7 +171,7 @@ class WebSocketClient(Connection):
         try:
             await self._frames_in.send(frames[0])
         except (trio.ClosedResourceError, trio.BrokenResourceError):
-            raise OSError("the client has left") from None
+            self.gone()
 
     async def _close(self, message: Message) -> None:
         code, reason = message.get("code", 1000), message.get("reason") or ""

@@ -3,7 +3,7 @@
 import json as jsonlib
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import trio
 from attrs import field, frozen
@@ -73,6 +73,13 @@ class Observer(Protocol):
     def server_frame(self, text: str) -> None: ...
 
 
+@runtime_checkable
+class SocketObserver(Protocol):
+    """An Observer that wants each socket told apart."""
+
+    def of_socket(self, request: Request) -> Observer: ...
+
+
 @asynccontextmanager
 async def lone_errors() -> AsyncIterator[None]:
     """A single error leaves a nursery as itself, so that ``pytest.raises`` and people can read it."""
@@ -92,6 +99,7 @@ class Connection:
         self.patience = patience
         self.ended = trio.Event()
         self.left = False
+        self.silent_when_gone = False
         self._violations: list[str] = []
         self._to_app, self._receive = trio.open_memory_channel[Message](10_000)
 
@@ -134,6 +142,12 @@ class Connection:
 
     def disconnect(self) -> None:
         raise NotImplementedError
+
+    def gone(self) -> bool:
+        """Whether nobody takes what the app sends any more.  Raises OSError, as ASGI 2.4 asks of a server."""
+        if self.left and not self.silent_when_gone:
+            raise OSError("the client has left")
+        return self.left
 
     async def _send(self, message: Message) -> None:
         raise NotImplementedError

@@ -67,6 +67,12 @@ async def test_no_credential_is_ever_logged(token: str, log: pytest.LogCaptureFi
     assert token not in repr(house.admission.seen)
 
 
+async def test_a_line_has_a_bounded_length(log: pytest.LogCaptureFixture) -> None:
+    await open_house().client.get("/" + "x" * 10_000)
+    (line,) = lines(log)
+    assert len(line) < 700
+
+
 async def test_a_line_cannot_be_forged(log: pytest.LogCaptureFixture) -> None:
     house = open_house()
     await house.client.with_(peer="x y\nz").request("GE T\r\n", "/api/nowhere")

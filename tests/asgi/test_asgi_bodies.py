@@ -104,6 +104,14 @@ async def test_the_bound_is_exact_however_the_body_comes(excess: int, shape: str
         assert reply.json == {"detail": f"The request body is larger than {len(whole) - 1} bytes."}
 
 
+async def test_the_bound_holds_for_a_body_in_one_undeclared_message() -> None:
+    house = open_house(max_body_bytes=20)
+    for content, status in ((b'{"id": "%s"}' % (b"x" * 10), 200), (b'{"id": "%s"}' % (b"x" * 11), 413)):
+        async with house.client.open("POST", "/api/things", end_body=False) as exchange:
+            exchange.feed(content, more=False)
+            assert (await exchange.reply()).status == status
+
+
 async def test_a_declared_excess_is_refused_before_a_byte_of_it_is_read(autojump_clock: MockClock) -> None:
     house = open_house(max_body_bytes=1000)
     declared = {"content-length": str(2_000_000)}

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from nerve.contract.route import AuthMode, AuthPolicy, NoBody, Work
+from nerve.contract.route import AuthMode, AuthPolicy, NoBody, Reply, Work
 from nerve.errors import ErrorCode, NerveError
-from tests.asgi.stage import NewThing, Page, endpoint, open_house, returning
+from tests.asgi.stage import NewThing, Page, Thing, endpoint, open_house, returning
 
 BAD_BODY: dict[str, Any] = {"content": b"x" * 200, "headers": {"content-type": "text/plain"}}
 COOKIE = ("cookie", "nerve_token=alice")
@@ -132,12 +132,13 @@ async def test_a_refreshed_token_comes_with_success_only() -> None:
     house = open_house(
         endpoint("GET", "/api/good"),
         endpoint("GET", "/api/bad", returning(taken), codes=(ErrorCode.USERNAME_TAKEN,)),
+        endpoint("GET", "/api/no", returning(Reply(Thing(id="a"), 409)), replies={200: Thing, 409: Thing}),
         endpoint("GET", "/api/numbers", params=Page),
         endpoint("GET", "/health", auth=AuthPolicy.OPEN),
     )
     client = house.client.with_(token="worn")
     assert (await client.get("/api/good")).headers["x-nerve-token"] == "fresh"
-    for path in ("/api/bad", "/api/numbers?limit=x", "/health"):
+    for path in ("/api/bad", "/api/no", "/api/numbers?limit=x", "/health"):
         assert "x-nerve-token" not in (await client.get(path)).headers
     assert "x-nerve-token" not in (await house.client.get("/api/good")).headers
 

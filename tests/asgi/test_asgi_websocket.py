@@ -10,6 +10,7 @@ from trio.testing import MockClock
 from nerve.asgi import Socket, SocketClosed
 from nerve.contract.caller import Caller
 from nerve.contract.route import AuthMode
+from nerve.errors import ErrorCode, NerveError
 from tests.asgi.stage import Conversation, open_house
 from tests.asgi_client import Closed, Refused
 
@@ -120,6 +121,16 @@ async def test_a_conversation_that_breaks_is_closed_and_logged_once(
         assert await socket.expect_close() == Closed(1011, "internal error")
     assert [name for name, _ in house.undeclared] == ["ws"]
     assert [record.name for record in caplog.records if record.levelname == "ERROR"] == ["nerve.asgi"]
+
+
+async def test_only_admission_may_find_that_a_credential_names_nobody() -> None:
+    async def conversation(caller: Caller, query: Mapping[str, str], socket: Socket) -> None:
+        raise NerveError(ErrorCode.UNAUTHENTICATED)
+
+    house = open_house(conversation=conversation)
+    async with house.client.websocket() as socket:
+        await socket.expect_close(1011)
+    assert [name for name, _ in house.undeclared] == ["ws"]
 
 
 async def test_an_admission_that_breaks_is_closed_too() -> None:
