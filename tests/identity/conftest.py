@@ -24,7 +24,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     A fixture would not do: pytest-trio only looks at the clocks that a test function names itself.
     """
     for item in items:
-        if item.path.is_relative_to(HERE) and "threads" not in getattr(item, "fixturenames", ()):
+        if (
+            item.get_closest_marker("trio")
+            and item.path.is_relative_to(HERE)
+            and "threads" not in getattr(item, "fixturenames", ())
+        ):
             item.add_marker(pytest.mark.trio(run=run_autojump), append=False)
 
 
