@@ -1,14 +1,14 @@
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
-from identity_house import LOCAL, House, open_house
 from trio.testing import MockClock
 
 from nerve.identity.service import AuthSettings
 from nerve.store.inline import InlineDatabase, open_inline
+from tests.identity.identity_house import LOCAL, House, Opening, open_house
 
 HERE = Path(__file__).parent
 
@@ -30,9 +30,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             and "threads" not in getattr(item, "fixturenames", ())
         ):
             item.add_marker(pytest.mark.trio(run=run_autojump), append=False)
-
-
-Opening = Callable[..., Awaitable[House]]
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
 """A house in which only identity lives: the real app, service and store, in memory, on a clock the test owns."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, TypeVar, cast
 
 import jwt
 import trio
-from asgi_client import AsgiClient, Reply
 from attrs import define, field
 
 from nerve.asgi.app import App
@@ -21,6 +20,8 @@ from nerve.routes import accounts, actors, auth, setup
 from nerve.services import Services
 from nerve.store.database import Database
 from nerve.store.instance import SETUP_TOKEN, fact
+from tests.asgi_client import AsgiClient, Reply
+from tests.spec_client import SpecObserver
 
 T = TypeVar("T")
 
@@ -67,6 +68,9 @@ def counting_effects(thread: Thread) -> Effects:
 class NoSockets:
     async def serve(self, caller: Caller, query: Mapping[str, str], socket: Socket) -> None:
         raise AssertionError("no test of identity opens a socket")
+
+
+Opening = Callable[..., Awaitable["House"]]
 
 
 @define
@@ -135,7 +139,7 @@ async def open_house(database: Database, settings: AuthSettings = LOCAL, *, star
         ),
         new_request_id=lambda: "req_1",
     )
-    client = AsgiClient(app, peer="192.0.2.1")
+    client = AsgiClient(app, peer="192.0.2.1", observers=(SpecObserver(settings.mode.value),))
     house = House(identity, database, settings, effects, thread, app, client, undeclared)
     if start:
         await identity.start()

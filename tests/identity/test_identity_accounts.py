@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 import trio
-from asgi_client import AsgiClient, Reply
 from attrs import frozen
-from identity_house import PASSWORD, START, House, seconds_now
+
+from tests.asgi_client import AsgiClient, Reply
+from tests.identity.identity_house import PASSWORD, START, House, seconds_now
 
 KEYS = {"id", "actor_id", "username", "display_name", "enabled", "has_password", "created_at"}
 BAD_USERNAMES = ["", " ", "a b", ".a", "-a", "_a", "a" * 33, "a/b", "a@b", "ä", "a\0", "a\nb", "ＡＢ", "\u212a"]

@@ -2,7 +2,8 @@
 
 import pytest
 import trio
-from identity_house import PASSWORD, House, seconds_now
+
+from tests.identity.identity_house import PASSWORD, House, seconds_now
 
 
 @pytest.mark.req("ACTOR-01", "ACTOR-02", "ACTOR-03", "ACTOR-04", "ACTOR-05", "ACTOR-06", "ACTOR-07", "ACTOR-09")

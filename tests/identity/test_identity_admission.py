@@ -4,14 +4,13 @@ import pytest
 import trio
 import trio.lowlevel
 from attrs import evolve
-from conftest import Opening
-from identity_house import LOCAL, PASSWORD, SECRET, START, House, now, seconds_now, signed
 
 from nerve.contract.caller import Caller, CredentialKind, Credentials
 from nerve.errors import ErrorCode, NerveError
 from nerve.identity.token_cache import TokenCache
 from nerve.identity.tokens import Claims, mint_mcp, mint_session, mint_system, read_token
 from nerve.store.rows import insert
+from tests.identity.identity_house import LOCAL, PASSWORD, SECRET, START, House, Opening, now, seconds_now, signed
 
 HOUR = 3600
 

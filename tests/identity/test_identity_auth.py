@@ -3,10 +3,9 @@
 import pytest
 import trio
 from attrs import evolve
-from conftest import Opening
-from identity_house import LOCAL, PASSWORD, START, House, claims_of, seconds_now, signed
 
 from nerve.store.instance import fact
+from tests.identity.identity_house import LOCAL, PASSWORD, START, House, Opening, claims_of, seconds_now, signed
 
 HOUR = 3600
 AUTHENTICATED_ROUTES = ("/api/auth/check", "/api/auth/me", "/api/accounts", "/api/accounts/me", "/api/actors")

@@ -5,13 +5,12 @@ from typing import Any
 import apsw
 import pytest
 import trio
-from asgi_client import Reply
 from attrs import evolve
-from conftest import Opening
-from identity_house import LOCAL, PASSWORD, House, seconds_now
 
 from nerve.contract.route import AuthMode
 from nerve.store.instance import CLAIMED_AT, SETUP_TOKEN, fact
+from tests.asgi_client import Reply
+from tests.identity.identity_house import LOCAL, PASSWORD, House, Opening, seconds_now
 
 COMPLETE = (409, {"detail": "Setup of this instance is complete already."})
 WRONG_TOKEN = (403, {"detail": "The setup token is not valid."})

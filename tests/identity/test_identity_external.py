@@ -4,14 +4,23 @@ from typing import Any
 
 import pytest
 import trio
-from asgi_client import AsgiClient, Reply
 from attrs import evolve
-from conftest import Opening
-from identity_house import GATEWAY_SECRET, LOCAL, PASSWORD, SECRET, House, now, seconds_now, signed
 
 from nerve.contract.route import AuthMode
 from nerve.identity.service import IdentityUnusable, Readiness
 from nerve.identity.tokens import mint_mcp, mint_session, mint_system
+from tests.asgi_client import AsgiClient, Reply
+from tests.identity.identity_house import (
+    GATEWAY_SECRET,
+    LOCAL,
+    PASSWORD,
+    SECRET,
+    House,
+    Opening,
+    now,
+    seconds_now,
+    signed,
+)
 
 EXTERNAL = evolve(LOCAL, mode=AuthMode.EXTERNAL, external_secret=GATEWAY_SECRET)
 HEADER = "x-nerve-actor-context"

@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 import pytest
 import trio
-from asgi_client import Reply
 from attrs import evolve
-from conftest import Opening
-from identity_house import LOCAL, PASSWORD, House
 
 from nerve.identity.passwords import WAITING_IN_ALL
+from tests.asgi_client import Reply
+from tests.identity.identity_house import LOCAL, PASSWORD, House, Opening
 
 BAD = (401, {"detail": "Invalid username or password"})
 BUSY = (503, {"detail": "Too many passwords wait to be checked; try again."})
