@@ -73,6 +73,8 @@ class SessionRunner:
     slot: ClientSlot = field(init=False)
     capabilities: Capabilities | None = None
     _log: SessionLog = field(init=False)
+    _beginning: bool = False  # a turn is being recorded
+    _farewell: tuple[bool, str | None] = (False, None)  # how the last turn is recorded: interrupted, or failed of that
     _nursery: trio.Nursery | None = None
     _woken: trio.Event = field(factory=trio.Event)
     _pause: trio.CancelScope = field(factory=trio.CancelScope)
@@ -85,7 +87,7 @@ class SessionRunner:
 
     @property
     def live(self) -> LiveState:
-        return LiveState(is_running=self.turn is not None)
+        return LiveState(is_running=self.turn is not None or self._beginning)
 
     def wake(self) -> None:
         """Something was put into the queue."""
@@ -148,6 +150,7 @@ class SessionRunner:
         """
         self.phase = Phase.CLOSING if self.phase is Phase.OPEN else self.phase
         self._pause.cancel()
+        self._farewell = (interrupted, reason)
         turn = self.turn
         if turn is not None:
             turn.interrupted = interrupted
@@ -214,13 +217,20 @@ class SessionRunner:
             begun = turns.begin(db, self.session_id, turn_id, first_seq, SYSTEM_ACTOR, now)  # type: ignore[arg-type]
             return begun, [] if begun is None else [_user_message(begun)]
 
-        begun = await self._log.record_made(make, skip=lambda b: None if b is None else self._sender(b.entry.id))
+        self._beginning = True
+        try:
+            begun = await self._log.record_made(make, skip=lambda b: None if b is None else self._sender(b.entry.id))
+        finally:
+            self._beginning = False
         if begun is None:
             return
         turn = self.turn = RunningTurn(turn_id, begun.entry, first_seq)
         try:
             await self._announce(begun)
-            await self._converse(turn)
+            if self.phase is Phase.OPEN:
+                await self._converse(turn)
+            else:  # closed while the turn was being recorded, when there was nothing to end yet
+                turn.interrupted, turn.failure = self._farewell
         except Exception as exc:
             log.exception("turn failed: %s", turn.facts())
             turn.failure = turn.failure or (exc.message if isinstance(exc, NerveError) else "Internal error.")

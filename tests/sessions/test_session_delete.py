@@ -1,0 +1,189 @@
+"""Deleting a session: all of it goes, and who did it stays."""
+
+from typing import Any
+
+import pytest
+import trio
+
+from nerve.store.deletions import KEPT
+from tests.asgi_client import Reply
+from tests.sessions.session_house import ALICE, BOB, House, play
+
+EVERYWHERE = (
+    "turns",
+    "messages",
+    "queue_entries",
+    "seen_client_messages",
+    "frames",
+    "session_events",
+    "session_usage",
+    "session_file_snapshots",
+    "channel_sessions",
+)
+
+
+async def delete(house: House, session_id: str) -> Reply:
+    return await house.alice.delete(f"/api/sessions/{session_id}")
+
+
+async def left(house: House, session_id: str) -> dict[str, int]:
+    counts = {}
+    for table in EVERYWHERE:
+        ((count,),) = await house.sql(f"SELECT count(*) FROM {table} WHERE session_id = ?", session_id)
+        counts[table] = count
+    return counts
+
+
+@pytest.mark.req("SESS-39", "SESS-42")
+async def test_nothing_of_it_is_left(house: House) -> None:
+    reply = await house.alice.post(
+        "/api/chat",
+        json={
+            "message": play("- write: notes.md", "  content: x", "- usage: {input_tokens: 1}", "- say: done"),
+            "client_msg_id": "once",
+        },
+    )
+    session_id = reply.json["session_id"]
+    before = await left(house, session_id)
+    del before["queue_entries"]
+    assert all(before.values()), before
+    native = (await house.row(session_id))["sdk_session_id"]
+    known = house.services.config.paths.home / "scripted"
+    assert any(native in path.name for path in known.iterdir())
+    assert (await delete(house, session_id)).json == {"deleted": True}
+    assert await left(house, session_id) == dict.fromkeys(EVERYWHERE, 0)
+    assert not any(native in path.name for path in known.iterdir())
+    for path in ("", "/messages", "/status", "/events", "/queue"):
+        assert (await house.alice.get(f"/api/sessions/{session_id}{path}")).status == 404
+    assert [row["id"] for row in (await house.alice.get("/api/sessions")).json["sessions"]] == ["main"]
+    assert (await delete(house, session_id)).status == 404
+    assert await house.sql("PRAGMA foreign_key_check") == []
+
+
+@pytest.mark.req("SESS-43")
+async def test_the_delete_is_recorded(house: House) -> None:
+    session_id = await house.create(title="Gone soon")
+    await house.bob.delete(f"/api/sessions/{session_id}")
+    columns = "session_id, title, source, created_by_actor_id, actor_id, caused_by_actor_id"
+    assert await house.sql(f"SELECT {columns} FROM session_deletions") == [
+        (session_id, "Gone soon", "web", ALICE, BOB, BOB)
+    ]
+
+
+@pytest.mark.req("SESS-43")
+async def test_records_of_deletes_are_kept_ninety_days(house: House) -> None:
+    ages = {}
+    for days in (0, 1, 90):
+        await trio.sleep(days * 86_400)
+        ages[await house.create()] = days
+        await delete(house, list(ages)[-1])
+    assert KEPT.days == 90
+    assert await house.sql("SELECT session_id FROM session_deletions ORDER BY id") == [(i,) for i in list(ages)[1:]]
+
+
+@pytest.mark.req("SESS-40")
+async def test_main_is_refused(house: House) -> None:
+    reply = await delete(house, "main")
+    assert (reply.status, reply.json) == (400, {"detail": "The session main can be neither deleted nor archived."})
+    assert (await house.row("main"))["id"] == "main"
+    assert await house.sql("SELECT count(*) FROM session_deletions") == [(0,)]
+
+
+@pytest.mark.req("SESS-41")
+async def test_a_turn_ends_first_and_its_caller_is_told(house: House) -> None:
+    session_id = await house.create()
+    here = house.listen(session_id)
+    replies: dict[str, Reply] = {}
+
+    async def chat(message: str) -> None:
+        body = {"message": message, "session_id": session_id}
+        replies[message] = await house.alice.post("/api/chat", json=body)
+
+    running, waiting = play("- wait: 600"), "afterwards"
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(chat, running)
+        await trio.sleep(1)
+        nursery.start_soon(chat, waiting)
+        await trio.sleep(1)
+        assert (await delete(house, session_id)).status == 200
+    told = [(reply.status, reply.json) for reply in (replies[running], replies[waiting])]
+    assert told == [(502, {"detail": "The session was deleted."})] * 2
+    assert here.of("error")[-1]["error"] == "The session was deleted."
+    running_frames = here.of("session_running")
+    assert [frame["is_running"] for frame in running_frames][-1] is False
+    assert running_frames[-1]["session_id"] == session_id
+    assert not house.supervisor.live(session_id).is_running
+    assert await left(house, session_id) == dict.fromkeys(EVERYWHERE, 0)
+
+
+@pytest.mark.req("SESS-41")
+@pytest.mark.parametrize("pause", range(12))
+async def test_a_turn_that_is_just_beginning_ends_too(house: House, pause: int) -> None:
+    session_id = await house.create()
+    replies: list[Reply] = []
+
+    async def chat() -> None:
+        body = {"message": play("- wait: 3000"), "session_id": session_id}
+        replies.append(await house.alice.post("/api/chat", json=body))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(chat)
+        for _ in range(pause):
+            await trio.lowlevel.checkpoint()
+        began = trio.current_time()
+        assert (await delete(house, session_id)).status == 200
+        assert trio.current_time() - began < 10
+    assert replies[0].status in (404, 502)
+    assert await left(house, session_id) == dict.fromkeys(EVERYWHERE, 0)
+
+
+@pytest.mark.req("SESS-39")
+async def test_everybody_is_told_that_it_does_not_run(house: House) -> None:
+    session_id = await house.create()
+    everywhere = house.listen()
+    await delete(house, session_id)
+    assert everywhere.frames == [
+        {
+            "type": "session_running",
+            "session_id": session_id,
+            "is_running": False,
+            "pending_wakeup_at": None,
+            "pending_wakeup_created_by_actor_id": None,
+            "pending_wakeup_caused_by_actor_id": None,
+            "has_background_tasks": False,
+            "background_count": 0,
+        }
+    ]
+
+
+async def test_children_of_a_deleted_session_stay(house: House) -> None:
+    parent, child = await house.create(), await house.create()
+    await house.run(child)
+    await house.alice.patch(f"/api/sessions/{child}", json={"parent_session_id": parent})
+    await delete(house, parent)
+    assert (await house.row(child))["parent_session_id"] is None
+
+
+async def test_two_deletes_at_once_delete_once(house: House) -> None:
+    session_id = await house.create()
+    await house.run(session_id)
+    statuses: list[int] = []
+
+    async def one() -> None:
+        statuses.append((await delete(house, session_id)).status)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(one)
+    assert sorted(statuses) == [200, 404, 404, 404, 404]
+    assert await house.sql("SELECT count(*) FROM session_deletions") == [(1,)]
+
+
+async def test_the_channel_starts_anew_after_its_session_is_gone(house: House) -> None:
+    async def chat() -> Any:
+        return (await house.alice.post("/api/chat", json={"message": "Hello"})).json["session_id"]
+
+    first = await chat()
+    assert await chat() == first
+    await delete(house, first)
+    assert await chat() != first
