@@ -14,7 +14,7 @@ from nerve.asgi.app import App
 from nerve.asgi.policy import HttpPolicy
 from nerve.asgi.socket import Socket
 from nerve.contract.caller import Caller
-from nerve.effects import ID_FORMS, Effects
+from nerve.effects import ID_FORMS, Blocking, Effects
 from nerve.identity.service import AuthSettings, Identity
 from nerve.routes import accounts, actors, auth, setup
 from nerve.services import Services
@@ -53,7 +53,7 @@ class Thread:
             return fn(*args)
 
 
-def counting_effects(thread: Thread) -> Effects:
+def counting_effects(blocking: Blocking) -> Effects:
     numbers, secrets = count(1), count(1)
 
     def new_id(kind: str) -> str:
@@ -61,7 +61,7 @@ def counting_effects(thread: Thread) -> Effects:
         return f"{prefix}{next(numbers):0{digits}x}"
 
     return Effects(
-        now=now, new_id=new_id, secret=lambda size: f"setup-secret-{next(secrets)}-{'x' * size}", blocking=thread
+        now=now, new_id=new_id, secret=lambda size: f"setup-secret-{next(secrets)}-{'x' * size}", blocking=blocking
     )
 
 
@@ -119,10 +119,17 @@ class House:
         return self.client.with_(token=signed(claims))
 
 
-async def open_house(database: Database, settings: AuthSettings = LOCAL, *, start: bool = True, **policy: Any) -> House:
+async def open_house(
+    database: Database,
+    settings: AuthSettings = LOCAL,
+    *,
+    start: bool = True,
+    blocking: Blocking | None = None,
+    **policy: Any,
+) -> House:
     """Bootstraps; a second house on the same database is a restart."""
     thread = Thread()
-    effects = counting_effects(thread)
+    effects = counting_effects(blocking or thread)
     identity = Identity(database, effects, settings)
     nothing = cast("Any", None)
     services = Services(
