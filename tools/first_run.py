@@ -129,7 +129,7 @@ async def show_turn(address: str, token: str) -> None:
     """Send the play to ``main`` and write what streams back to the terminal."""
     with trio.fail_after(TURN_SECONDS):
         async with open_socket(address, token, session_id="main") as live:
-            async for frame in live.turn("main", PLAY):
+            async for frame in await live.turn("main", PLAY):
                 sys.stdout.write(_shown(frame))
                 sys.stdout.flush()
 

@@ -4,10 +4,11 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
-from attrs import frozen
-from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection, open_websocket_url
+import trio
+from attrs import define, field, frozen
+from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection, wrap_client_stream
 
 from nerve.contract import codec
 from nerve.contract.generated.frames_client import ClientFrame, MessageFrame
@@ -23,6 +24,7 @@ from nerve.contract.generated.frames_server import (
 from nerve.contract.unset import UNSET
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024  # a snapshot of a long turn is one frame
+CLOSE_SECONDS = 2.0
 
 
 class SocketEnded(Exception):
@@ -58,24 +60,41 @@ class ClientSocket:
                 frame: ServerFrame = codec.structure(model, found)
                 return frame
 
-    async def turn(self, session_id: str, content: str) -> AsyncIterator[ServerFrame]:
-        """Send a message and give the frames of its turn; the last one is ``done``, ``stopped`` or ``error``.
-
-        A turn that is running already is waited for.  Raises TurnRefused.
-        """
+    async def turn(self, session_id: str, content: str) -> "ClientTurn":
+        """Send a message; the frames of its turn are what iterating over the answer gives."""
         message_id = uuid.uuid4().hex  # noqa: TID251  a client has no Effects, and this id is its own
         await self.send(MessageFrame(session_id=session_id, content=content, client_msg_id=message_id))
-        started = False
+        return ClientTurn(self, session_id, message_id)
+
+
+@define(eq=False)
+class ClientTurn:
+    """The frames of one turn, from its start on; the last one is ``done``, ``stopped`` or ``error``.
+
+    A turn that is running before it is waited for.  Iterating raises TurnRefused and SocketEnded.
+    """
+
+    _socket: ClientSocket
+    _session_id: str
+    _message_id: str
+    _started: bool = field(default=False, init=False)
+    _over: bool = field(default=False, init=False)
+
+    def __aiter__(self) -> "ClientTurn":
+        return self
+
+    async def __anext__(self) -> ServerFrame:
+        if self._over:
+            raise StopAsyncIteration
         while True:
-            frame = await self.receive()
-            if getattr(frame, "session_id", None) != session_id:
+            frame = await self._socket.receive()
+            if getattr(frame, "session_id", None) != self._session_id:
                 continue
-            if not started:
-                started = _started(frame, message_id)
+            if not self._started:
+                self._started = _started(frame, self._message_id)
                 continue
-            yield frame
-            if isinstance(frame, DoneFrame | StoppedFrame | ErrorFrame) and frame.seq is not UNSET:
-                return
+            self._over = isinstance(frame, DoneFrame | StoppedFrame | ErrorFrame) and frame.seq is not UNSET
+            return frame
 
 
 def _started(frame: ServerFrame, message_id: str) -> bool:
@@ -100,15 +119,38 @@ async def open_socket(
     """
     bind = {"session_id": session_id, "after_seq": after_seq}
     query = urlencode({key: value for key, value in bind.items() if value is not None})
-    url = "ws" + address.removeprefix("http").rstrip("/") + "/ws" + (f"?{query}" if query else "")
-    opening = open_websocket_url(
-        url, extra_headers=[(b"authorization", f"Bearer {token}".encode())], max_message_size=MAX_FRAME_BYTES
-    )
-    try:
-        async with opening as connection:
+    failure: Exception | None = None
+    async with await _connected(address) as stream, trio.open_nursery() as nursery:
+        try:
+            connection = await wrap_client_stream(
+                nursery,
+                stream,
+                urlsplit(address).netloc,
+                f"/ws?{query}" if query else "/ws",
+                extra_headers=[(b"authorization", f"Bearer {token}".encode())],
+                max_message_size=MAX_FRAME_BYTES,
+            )
             yield ClientSocket(connection)
-    except HandshakeError as refused:
-        raise SocketEnded(f"{url} can't be opened: {refused}") from None
+            with trio.move_on_after(CLOSE_SECONDS):
+                await connection.aclose()
+        except HandshakeError as refused:
+            failure = SocketEnded(f"{address} does not open a socket: {refused}")
+        except Exception as error:  # noqa: BLE001 - raised below, so that the nursery does not wrap it in a group
+            failure = error
+        nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+async def _connected(address: str) -> trio.SocketStream | trio.SSLStream[trio.SocketStream]:
+    url = urlsplit(address)
+    host, tls = url.hostname or "", url.scheme == "https"
+    try:
+        if tls:
+            return await trio.open_ssl_over_tcp_stream(host, url.port or 443)
+        return await trio.open_tcp_stream(host, url.port or 80)
+    except OSError as error:
+        raise SocketEnded(f"{address} can't be reached: {error.strerror or error}") from None
 
 
 def _ended(closed: ConnectionClosed) -> SocketEnded:
