@@ -36,7 +36,6 @@ from nerve.store.rows import insert
 from nerve.ws.server import SocketServer
 from tests.asgi_client import AsgiClient, Reply
 from tests.spec_client import SpecObserver
-from tests.spec_client import SpecObserver
 
 T = TypeVar("T")
 
