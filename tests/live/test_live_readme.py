@@ -12,9 +12,7 @@ from tests.live.instance import Instance
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS: dict[str, str] = dict(re.findall(r"```\w+
-# ([a-z ]+)
-(.*?)```", README, flags=re.DOTALL))
+BLOCKS: dict[str, str] = dict(re.findall(r"```\w+\n# ([a-z ]+)\n(.*?)```", README, flags=re.DOTALL))
 
 
 def shell(instance: Instance, *names: str, **env: str) -> str:
