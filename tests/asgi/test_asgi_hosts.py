@@ -1,12 +1,12 @@
 """The Host and Origin rules and what a proxy may say, as plain functions and through the door."""
 
 import re
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nerve.asgi import HttpPolicy
 from nerve.asgi.hosts import HostRule, OriginRule, parse_authority, parse_origin
 from nerve.asgi.proxies import TrustedProxies
 from tests.asgi.stage import open_house
@@ -126,15 +126,14 @@ async def test_an_absolute_target_speaks_for_the_host(target: str, status: int) 
 
 
 def test_malformed_settings_are_refused_at_once() -> None:
-    settings: dict[str, Any] = {
-        "allowed_hosts": "a b",
-        "machine_names": "a b",
-        "allowed_origins": "null",
-        "trusted_proxies": "10.0.0.0/99",
-    }
-    for name, value in settings.items():
-        with pytest.raises(ValueError, match=re.escape(value)):
-            open_house(bind_host="0.0.0.0", **{name: (value,)})
+    for policy, entry in (
+        (HttpPolicy(allowed_hosts=("a b",)), "a b"),
+        (HttpPolicy(bind_host="0.0.0.0", machine_names=("a b",)), "a b"),
+        (HttpPolicy(allowed_origins=("null",)), "null"),
+        (HttpPolicy(trusted_proxies=("10.0.0.0/99",)), "10.0.0.0/99"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(entry)):
+            open_house(policy=policy)
 
 
 # --- origins ------------------------------------------------------------------------------------------------------

@@ -171,6 +171,7 @@ async def test_sockets_on_the_wire() -> None:
             async with connected(port, path) as socket:
                 with pytest.raises(trio_websocket.ConnectionClosed) as closed:
                     await socket.get_message()
+                assert closed.value.reason is not None
                 assert closed.value.reason.code == 4001
     assert house.undeclared == []
 
