@@ -7,7 +7,7 @@ from attrs import define, field, frozen
 
 from nerve.adapters.protocol import TurnEnded, TurnStatus
 from nerve.domain.transcript import Transcript
-from nerve.domain.turns import RUNTIME_DIED, TurnState
+from nerve.domain.turns import INTERRUPTED_REASON, RUNTIME_DIED, TurnState
 from nerve.store.queue import QueuedMessage
 
 
@@ -22,6 +22,7 @@ class TurnOutcome:
     text: str
     reason: str | None = None
     killed: bool = False  # it was cancelled because it did not end when asked
+    refused: bool = False  # while it waited, the house began to shut down
 
 
 @define(eq=False)
@@ -86,7 +87,7 @@ class RunningTurn:
         if self.stop_requested:
             return TurnState.STOPPED, None
         if self.interrupted:
-            return TurnState.INTERRUPTED, None
+            return TurnState.INTERRUPTED, INTERRUPTED_REASON
         if self.end is not None:
             return TurnState.STOPPED, None
         return TurnState.FAILED, str(self.gone) if self.gone is not None and str(self.gone) else RUNTIME_DIED
