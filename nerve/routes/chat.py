@@ -7,7 +7,7 @@ from nerve.contract.generated.chat import CHAT_SEND, ChatMessage, ChatReply
 from nerve.contract.generated.entities import SessionSource
 from nerve.contract.route import NoParams
 from nerve.domain import attribution
-from nerve.domain.turns import TurnState
+from nerve.domain.turns import INTERRUPTED_REASON, TurnState
 from nerve.errors import ErrorCode, NerveError
 from nerve.routes.binding import bind
 from nerve.runtime.creation import SessionMaker
@@ -44,10 +44,19 @@ async def _default_session(services: Services, caller: Caller) -> str:
 
 
 def _answer(outcome: TurnOutcome) -> str:
-    """The stored text of a turn that completed or was stopped.  Raises CHAT_FAILED with the reason of any other end."""
-    if outcome.state in (TurnState.COMPLETED, TurnState.STOPPED):
-        return outcome.text
-    raise NerveError(ErrorCode.CHAT_FAILED, message=outcome.reason)
+    """The stored text of a turn that completed or was stopped.
+
+    Raises SHUTTING_DOWN for a message that was refused while it waited, CHAT_FAILED with the reason of any other end.
+    """
+    if outcome.refused:
+        raise NerveError(ErrorCode.SHUTTING_DOWN)
+    match outcome.state:
+        case TurnState.COMPLETED | TurnState.STOPPED:
+            return outcome.text
+        case TurnState.INTERRUPTED:
+            raise NerveError(ErrorCode.CHAT_FAILED, message=INTERRUPTED_REASON)
+        case _:
+            raise NerveError(ErrorCode.CHAT_FAILED, message=outcome.reason)
 
 
 ENDPOINTS = (bind(CHAT_SEND, send),)

@@ -157,10 +157,10 @@ class Supervisor:
         await publish_queue(self.house, session_id, gone(entry, RemovalReason.CANCELLED))
         return entry.content
 
-    def _settle_unrun(self, queue_id: str, reason: str) -> None:
+    def _settle_unrun(self, queue_id: str, reason: str, *, refused: bool = False) -> None:
         waiter = self._take_waiter(queue_id)
         if waiter is not None:
-            waiter.settle(TurnOutcome(None, "", reason))
+            waiter.settle(TurnOutcome(None, "", reason, refused=refused))
         self._senders.pop(queue_id, None)
 
     # --- sessions -------------------------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ class Supervisor:
         sender = self._senders.get(entry.id)
         if sender is not None:
             self.house.hub.publish_to(sender, refusal(entry.session_id, ErrorCode.SHUTTING_DOWN, entry.client_msg_id))
-        self._settle_unrun(entry.id, ERRORS[ErrorCode.SHUTTING_DOWN].message)
+        self._settle_unrun(entry.id, ERRORS[ErrorCode.SHUTTING_DOWN].message, refused=True)
 
 
 def refusal(session_id: str, code: ErrorCode, client_msg_id: str | None) -> ErrorFrame:

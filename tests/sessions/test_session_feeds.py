@@ -64,6 +64,7 @@ def ids(rows: list[tuple[Any, ...]]) -> list[str]:
     return [row[0] for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.req("SESS-07", "SESS-08", "SESS-09", "SESS-10", "SESS-13", "SESS-16")
 @given(made=st.lists(MADE, max_size=24), size=st.integers(0, 9))
 def test_paging_walks_through_all_rows_without_gap_or_repeat(made: list[Made], size: int) -> None:
