@@ -16,5 +16,5 @@ class UnmergedLog(SessionLog):
 
 if __name__ == "__main__":
     event_log.TICK_SECONDS = 0.0
-    logs.SessionLog = UnmergedLog  # type: ignore[misc]
+    logs.SessionLog = UnmergedLog  # type: ignore[attr-defined]
     main()

@@ -1,0 +1,22 @@
+"""How long the long proofs are: ``NERVE_SOAK=whole`` for `make soak`, otherwise a sample.  Seeds, for replays."""
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+SCALE = os.environ.get("NERVE_SOAK", "sample")
+if SCALE not in ("sample", "whole"):
+    raise ValueError(f"NERVE_SOAK is sample or whole, not {SCALE!r}")
+WHOLE = SCALE == "whole"
+
+
+def amount(sample: T, whole: T) -> T:
+    return whole if WHOLE else sample
+
+
+def seed(make: Callable[[], int]) -> int:
+    """The seed of this run: ``NERVE_SOAK_SEED``, else a new one."""
+    given = os.environ.get("NERVE_SOAK_SEED")
+    return make() if given is None else int(given)
