@@ -10,6 +10,7 @@ import click
 
 from nerve import __version__
 from nerve.cli.account import account
+from nerve.cli.compose import forward, in_compose
 from nerve.cli.daemon import Ended, record_of, running_pid, terminate
 from nerve.cli.invocation import Failed, Invocation
 from nerve.cli.launch import Launch, launch
@@ -49,6 +50,9 @@ def start(invocation: Invocation, foreground: bool, host: str | None, port: int 
     """Start the daemon; a fresh one is unclaimed, and `nerve status` tells its setup token."""
     loaded = invocation.loaded()
     paths = loaded.config.paths
+    if in_compose(loaded.config):
+        _refuse_address(host, port)
+        forward(loaded.config, "up", *([] if foreground else ["-d"]))
     if (pid := running_pid(paths)) is not None:
         raise Failed(f"already running (pid {pid}) on {paths.home}")
     if foreground:
@@ -64,7 +68,10 @@ def start(invocation: Invocation, foreground: bool, host: str | None, port: int 
 @click.pass_obj
 def stop(invocation: Invocation) -> None:
     """Stop the daemon: what runs is interrupted and recorded.  After 15 s it is killed."""
-    _stop(invocation.loaded().config.paths)
+    config = invocation.loaded().config
+    if in_compose(config):
+        forward(config, "stop")
+    _stop(config.paths)
 
 
 @cli.command()
@@ -73,6 +80,9 @@ def stop(invocation: Invocation) -> None:
 def restart(invocation: Invocation, host: str | None, port: int | None) -> None:
     """Stop the daemon and start it again, with the options that it was started with unless new ones are given."""
     config = invocation.loaded().config
+    if in_compose(config):
+        _refuse_address(host, port)
+        forward(config, "restart")
     paths = config.paths
     pid = running_pid(paths)
     if pid is not None:
@@ -96,6 +106,8 @@ def status(invocation: Invocation, as_json: bool) -> None:
     """Tell whether it runs and where, and the setup token while nobody has claimed the instance."""
     try:
         found = read_status(invocation.flag_dir)
+        if found.problem is None and in_compose(invocation.loaded().config):
+            forward(invocation.loaded().config, "ps", *(["--format", "json"] if as_json else []))
     except ConfigError as error:
         raise Failed(str(error)) from None
     click.echo(json.dumps(found.as_json()) if as_json else "\n".join(found.as_lines()))
@@ -106,7 +118,10 @@ def status(invocation: Invocation, as_json: bool) -> None:
 @click.pass_obj
 def logs(invocation: Invocation, following: bool) -> None:
     """Show the last lines of the log of a daemon in the background."""
-    path = invocation.loaded().config.paths.log_file
+    config = invocation.loaded().config
+    if in_compose(config):
+        forward(config, "logs", *(["-f"] if following else []))
+    path = config.paths.log_file
     click.echo(path)
     out = sys.stdout.buffer
     try:
@@ -130,6 +145,11 @@ def logs(invocation: Invocation, following: bool) -> None:
 def _launch(invocation: Invocation, paths: Paths, host: str | None, port: int | None) -> None:
     record = launch(Launch(invocation.flag_dir, invocation.verbose, host, port), paths)
     click.echo(f"nerve is running (pid {record.pid}) on {record.address}; its log is {paths.log_file}")
+
+
+def _refuse_address(host: str | None, port: int | None) -> None:
+    if host is not None or port is not None:
+        raise click.UsageError("--host and --port are for a daemon outside a container; see docker-compose.yml")
 
 
 def _stop(paths: Paths) -> None:
