@@ -1,4 +1,4 @@
-"""``deployment: docker``: outside the container the commands about the daemon are Docker Compose's (cli.md section 1)."""
+"""``deployment: docker``: outside the container, commands about the daemon are Docker Compose's (cli.md section 1)."""
 
 import subprocess
 
