@@ -55,7 +55,7 @@ def real_id(kind: str) -> str:
 
 @frozen
 class Effects:
-    """``now`` is aware and UTC; timeouts use trio's clock instead.  ``secret`` gives url-safe text of n random bytes."""
+    """``now`` is aware and UTC; timeouts use trio's clock instead.  ``secret`` gives url-safe text of random bytes."""
 
     now: Callable[[], datetime] = real_now
     new_id: Callable[[str], str] = real_id

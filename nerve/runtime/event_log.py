@@ -187,7 +187,7 @@ class SessionLog:
             await self._save()
 
     async def run(self) -> None:
-        """The ticker and writer of deltas, for as long as the session lives.  Raises what is no refusal of the store."""
+        """The ticker and writer of deltas, while the session lives.  Raises what is no refusal of the store."""
         while True:
             await self._stirred.wait()
             self._stirred = trio.Event()
