@@ -7,7 +7,7 @@ newer client may send.  cattrs writes; reading is our own walk, because a 422 ha
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -191,6 +191,7 @@ def _checked(value: Any, attribute: "attrs.Attribute[Any]", loc: tuple[str | int
 # --- models out ---------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=4096)  # lists show the same instants again and again, and writing one is costly
 def instant(value: datetime) -> str:
     """UTC, ISO 8601, milliseconds, ``Z``: the one form of an instant on the wire (decisions D54)."""
     return value.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
