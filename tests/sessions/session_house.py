@@ -32,7 +32,7 @@ from nerve.runtime.limits import Limits
 from nerve.runtime.supervisor import Supervisor, open_supervisor
 from nerve.services import Services
 from nerve.store.database import Database
-from nerve.store.rows import insert
+from nerve.store.rows import insert, scalar
 from nerve.ws.server import SocketServer
 from tests.asgi_client import AsgiClient, Reply
 from tests.spec_client import SpecObserver
@@ -53,13 +53,13 @@ async def blocking(fn: Callable[..., T], /, *args: Any, limiter: trio.CapacityLi
     return fn(*args)
 
 
-def counting_ids() -> Callable[[str], str]:
+def counting_ids(start: int = 0) -> Callable[[str], str]:
     counts: Counter[str] = Counter()
 
     def new_id(kind: str) -> str:
         prefix, digits = ID_FORMS[kind]
         counts[kind] += 1
-        return f"{prefix}{counts[kind]:0{digits}x}"
+        return f"{prefix}{start + counts[kind]:0{digits}x}"
 
     return new_id
 
@@ -174,6 +174,8 @@ async def system_session(house: House, session_id: str, source: str = "cron", **
 
 
 def _add_actors(db: apsw.Connection) -> None:
+    if scalar(db, "SELECT count(*) FROM actors"):
+        return  # a second house on the same database is a restart
     for actor_id, kind in ((SYSTEM_ACTOR, "system"), (ALICE, "human"), (BOB, "human")):
         insert(db, "actors", id=actor_id, kind=kind, created_at=START)
 
@@ -187,11 +189,17 @@ def _config(home: Path, settings: str) -> Config:
 
 @asynccontextmanager
 async def open_house(
-    database: Database, home: Path, *, settings: str = "", limits: Limits | None = None, token: str = "alice"
+    database: Database,
+    home: Path,
+    *,
+    settings: str = "",
+    limits: Limits | None = None,
+    token: str = "alice",
+    born: int = 0,
 ) -> AsyncIterator[House]:
-    """``settings`` is the text of the configuration's base layer."""
+    """``settings`` is the text of the configuration's base layer; ``born`` tells the ids of a restarted house apart."""
     config = _config(home, settings)
-    effects = Effects(now=now, new_id=counting_ids(), blocking=blocking)
+    effects = Effects(now=now, new_id=counting_ids(born * 1000), blocking=blocking)
     hub = Hub()
     scripted = ScriptedAdapter(home / "scripted", config.workspace, effects, reply_pace=0.0)
     backends = Backends("scripted", {"scripted": scripted})

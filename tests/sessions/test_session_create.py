@@ -1,16 +1,18 @@
 """Making sessions: what is kept, whose they are, where they work."""
 
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
-from attrs import evolve
+from attrs import define, evolve
 
-from nerve.adapters.protocol import Availability
+from nerve.adapters.protocol import AgentClient, Availability, SessionSpec
 from nerve.adapters.scripted import ScriptedAdapter
 from nerve.runtime.backends import Backends
 from nerve.runtime.creation import SessionMaker
 from nerve.runtime.house import SYSTEM_ACTOR
-from tests.sessions.session_house import ALICE, BOB, House, system_session
+from nerve.store.inline import open_inline
+from tests.sessions.session_house import ALICE, BOB, House, open_house, play, system_session
 
 
 @pytest.mark.req("SESS-22", "SESS-23", "SESS-24", "SESS-25", "SESS-26", "SESS-28", "SESS-29", "SESS-33")
@@ -121,6 +123,71 @@ async def test_the_fallback_says_why_it_stands_in(house: House, tmp_path: Path) 
     house.supervisor.house = evolve(runtime, backends=backends)
     row = await house.row(await house.create())
     assert (row["backend"], row["backend_reason"]) == ("scripted", "no credential for claude")
+
+
+@define(eq=False)
+class Late:
+    """A runtime that has no credential at first; it speaks with the scripted runtime's voice."""
+
+    _inner: ScriptedAdapter
+    usable: bool = False
+    name: str = "claude"
+    default_model: str = "claude-large"
+
+    async def availability(self) -> Availability:
+        return Availability(self.usable, None if self.usable else "no credential for claude")
+
+    def open(self, session: SessionSpec) -> AbstractAsyncContextManager[AgentClient]:
+        return self._inner.open(session)
+
+    async def forget(self, native_id: str) -> None:
+        await self._inner.forget(native_id)
+
+
+async def test_a_session_on_the_fallback_moves_at_its_next_turn_once_it_can(house: House, tmp_path: Path) -> None:
+    runtime = house.supervisor.house
+    late = Late(ScriptedAdapter(tmp_path / "late", tmp_path, runtime.effects))
+    house.supervisor.house = evolve(runtime, backends=Backends("claude", {**runtime.backends.adapters, "claude": late}))
+    chosen = await house.create(backend="scripted")
+    fallen = await house.create()
+    for session_id in (chosen, fallen):
+        await house.run(session_id, play("- say: one"))
+    before = await house.row(fallen)
+    late.usable = True
+    for session_id in (chosen, fallen):
+        await house.run(session_id, play("- say: two"))
+    after = await house.row(fallen)
+    assert (after["backend"], after["backend_reason"]) == ("claude", None)
+    assert after["sdk_session_id"] != before["sdk_session_id"]
+    (moved,) = [event for event in await house.events(fallen) if event["event_type"] == "backend_changed"]
+    assert moved["actor_id"] is None
+    assert (await house.row(chosen))["backend"] == "scripted"
+    assert (await house.row(await house.create()))["backend"] == "claude"
+
+
+@pytest.mark.req("GEN-10", "SESS-29")
+async def test_sessions_survive_a_restart(tmp_path: Path) -> None:
+    with open_inline(tmp_path / "nerve.db") as database:
+        async with open_house(database, tmp_path / "home") as house:
+            session_id = await house.create(title="Kept")
+            await house.run(session_id, play("- say: Hello"))
+            gone = await house.create()
+            await house.archive(gone)
+            before = [await house.row(i) for i in ("main", session_id, gone)]
+            await house.supervisor.drain()
+    with open_inline(tmp_path / "nerve.db") as database:
+        async with open_house(database, tmp_path / "home", born=1) as house:
+            after = [await house.row(i) for i in ("main", session_id, gone)]
+            assert [row["id"] for row in (await house.alice.get("/api/sessions")).json["sessions"]] == [
+                session_id,
+                "main",
+            ]
+            texts = (await house.alice.get(f"/api/sessions/{session_id}/messages")).json["messages"]
+            assert [message["content"] for message in texts][1] == "Hello"
+            assert (await house.run(session_id, play('- say: "${history}"'))).json["response"].startswith("#!nerve")
+    assert [row.pop("status") for row in before] == ["created", "active", "archived"]
+    assert [row.pop("status") for row in after] == ["created", "idle", "archived"]
+    assert after == before
 
 
 async def test_main_is_made_once(house: House) -> None:
