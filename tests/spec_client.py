@@ -173,7 +173,9 @@ class Wire(Protocol):
         """``json``, ``content``, ``query`` and ``headers`` as those of AsgiClient."""
         ...
 
-    def websocket(self, path: str = ..., **options: Any) -> AbstractAsyncContextManager[SocketClient]: ...
+    def websocket(
+        self, path: str = ..., *, query: Any = ..., headers: Any = ...
+    ) -> AbstractAsyncContextManager[SocketClient]: ...
 
 
 @frozen
@@ -229,5 +231,7 @@ class SpecClient:
         assert answer.code == "", answer
         return answer.json
 
-    def connect(self, **options: Any) -> AbstractAsyncContextManager[SocketClient]:
-        return self.wire.websocket("/ws", **options)
+    def connect(
+        self, query: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> AbstractAsyncContextManager[SocketClient]:
+        return self.wire.websocket("/ws", query=query or {}, headers=headers or {})

@@ -61,9 +61,9 @@ AUTH_LOGIN: Route[NoParams, Login, Token] = Route(
     auth=AuthPolicy.OPEN,
     refusal=ErrorCode.PERSON_REQUIRED,
     modes=frozenset({AuthMode.LOCAL}),
-    work=Work.WRITE,
+    work=Work.CHECK,
     any_host=False,
-    errors={ErrorCode.BAD_CREDENTIALS: ErrorKind.DETAIL, ErrorCode.SETUP_INCOMPLETE: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.LOGIN_BUSY: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
+    errors={ErrorCode.BAD_CREDENTIALS: ErrorKind.DETAIL, ErrorCode.SETUP_INCOMPLETE: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.LOGIN_BUSY: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION},
 )
 
 AUTH_ME: Route[NoParams, NoBody, Me] = Route(

@@ -1,0 +1,46 @@
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.conformance.subject import Start, Subject
+from tests.house import open_house
+
+HERE = Path(__file__).parent
+
+Opening = Callable[[Start], AbstractAsyncContextManager[Subject]]
+
+
+def run_autojump(fn: Callable[[], Any], clock: object = None, **options: Any) -> Any:
+    return trio.run(fn, clock=MockClock(autojump_threshold=0), **options)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Nothing here waits for real.  (pytest-trio only looks at clocks that a test function names itself.)"""
+    for item in items:
+        if item.get_closest_marker("trio") and item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.trio(run=run_autojump), append=False)
+
+
+@pytest.fixture
+def opening(tmp_path: Path) -> Opening:
+    """Opens servers, each at its start, for as long as a block lasts."""
+    numbers = count(1)
+
+    def open_one(start: Start = Start.CLAIMED) -> AbstractAsyncContextManager[Subject]:
+        return open_house(tmp_path / f"home-{next(numbers)}", start)
+
+    return open_one
+
+
+@pytest.fixture
+async def subject(opening: Opening) -> AsyncIterator[Subject]:
+    """A server that alice has claimed."""
+    async with opening(Start.CLAIMED) as subject:
+        yield subject

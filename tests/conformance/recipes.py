@@ -1,0 +1,140 @@
+"""A request of every operation that succeeds, made from the example in spec/ and what it needs to be there."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from tests.conformance.subject import PASSWORD, SocketTalk, Start, Subject, new_person, new_session, script
+from tests.contract.spec_reader import Call
+from tests.spec_client import Answer, SpecClient
+from tests.spec_replies import BY_ID
+
+NOWHERE = "no-such-thing"
+
+
+@frozen
+class Request:
+    """One call that is ready to be sent, as often as wanted."""
+
+    client: SpecClient
+    operation_id: str
+    path: Mapping[str, str] = field(factory=dict)
+    body: Any = ...
+    options: Mapping[str, Any] = field(factory=dict)
+
+    def by(self, **credential: Any) -> "Request":
+        """The same with another ``token``, ``host`` or ``headers``."""
+        return evolve(self, client=self.client.with_(**credential))
+
+    def raw(self, content: bytes, content_type: str = "application/json") -> "Request":
+        return self.with_options(content=content, headers={"content-type": content_type})
+
+    def with_options(self, **options: Any) -> "Request":
+        return evolve(self, body=..., options={**self.options, **options})
+
+    def encoded(self) -> bytes:
+        """The body as bytes; an empty object for an operation that can do without."""
+        return json.dumps({} if self.body is ... else self.body).encode()
+
+    async def send(self) -> Answer:
+        return await self.client.call(self.operation_id, self.body, path=self.path, **self.options)
+
+
+def start_of(operation_id: str) -> Start:
+    """Where its success can be had."""
+    return Start.UNCLAIMED if operation_id == "setup.claim" else Start.CLAIMED
+
+
+async def valid(subject: Subject, operation_id: str) -> Request:
+    """Makes what the request needs, and the request."""
+    call = BY_ID[operation_id]
+    recipe = SPECIAL.get(operation_id)
+    if recipe is not None:
+        return await recipe(subject, call)
+    path = {name: await THINGS[name](subject) for name in path_names(call)}
+    return Request(_caller(subject, call), operation_id, path, example_of(call))
+
+
+def bare(subject: Subject, operation_id: str) -> Request:
+    """A request of the right form, for what is decided before anything is looked for."""
+    call = BY_ID[operation_id]
+    return Request(_caller(subject, call), operation_id, dict.fromkeys(path_names(call), NOWHERE), example_of(call))
+
+
+def _caller(subject: Subject, call: Call) -> SpecClient:
+    return subject.anyone if call.nerve["auth"] == "open" else subject.owner
+
+
+def path_names(call: Call) -> list[str]:
+    return [parameter["name"] for parameter in call.raw.get("parameters", []) if parameter["in"] == "path"]
+
+
+def query_of(call: Call) -> dict[str, dict[str, Any]]:
+    """Query parameters by name, with their schemas."""
+    return {p["name"]: p["schema"] for p in call.raw.get("parameters", []) if p["in"] == "query"}
+
+
+def example_of(call: Call) -> Any:
+    """The example of its request body; ``...`` for an operation without one."""
+    return next((media["example"] for part, media in call.contents() if part == "request"), ...)
+
+
+# --- what has to be there -----------------------------------------------------------------------------------------
+
+
+async def _session(subject: Subject) -> str:
+    return await new_session(subject.owner)
+
+
+async def _account(subject: Subject) -> str:
+    _, account = await new_person(subject)
+    return str(account["id"])
+
+
+THINGS: Mapping[str, Callable[[Subject], Awaitable[str]]] = {"session_id": _session, "account_id": _account}
+
+
+async def _claim(subject: Subject, call: Call) -> Request:
+    body = {**example_of(call), "setup_token": await subject.setup_token()}
+    return Request(subject.anyone, call.id, body=body)
+
+
+async def _sign_in(subject: Subject, call: Call) -> Request:
+    return Request(subject.anyone, call.id, body={**example_of(call), "username": "alice", "password": PASSWORD})
+
+
+async def _change_password(subject: Subject, call: Call) -> Request:
+    person, _ = await new_person(subject)
+    return Request(person, call.id, body={**example_of(call), "current_password": PASSWORD})
+
+
+async def _create_account(subject: Subject, call: Call) -> Request:
+    return Request(subject.owner, call.id, body={**example_of(call), "username": subject.unique("bob-")})
+
+
+async def _cancel(subject: Subject, call: Call) -> Request:
+    session_id = await new_session(subject.owner)
+    queue_id = await queued_behind(subject.owner, session_id)
+    return Request(subject.owner, call.id, {"session_id": session_id, "queue_id": queue_id})
+
+
+async def queued_behind(client: SpecClient, session_id: str, first: str = "wait: 30", then: str = "say: done") -> str:
+    """The queue id of a message that waits behind a turn of the step ``first``; it plays ``then``."""
+    async with client.connect({"session_id": session_id}) as socket:
+        talk = SocketTalk(socket, session_id)
+        await talk.say(script(first))
+        await talk.until("session_running")
+        await talk.say(script(then))
+        update = await talk.until("queue_update", lambda frame: frame["queue"] != [])
+    return str(update["queue"][-1]["queue_id"])
+
+
+SPECIAL: Mapping[str, Callable[[Subject, Call], Awaitable[Request]]] = {
+    "setup.claim": _claim,
+    "auth.login": _sign_in,
+    "accounts.create": _create_account,
+    "accounts.change_password": _change_password,
+    "queue.cancel": _cancel,
+}

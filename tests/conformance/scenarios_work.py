@@ -1,0 +1,120 @@
+"""Scenarios of sessions, chat, stops and the queue, one for each of their own documented errors."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.conformance.recipes import NOWHERE, queued_behind
+from tests.conformance.scenarios_people import changed, on
+from tests.conformance.subject import Scenario, SocketTalk, Subject, new_person, new_session, script
+from tests.spec_client import Answer
+from tests.spec_replies import Documented
+
+QUEUE_MAX = 50  # the default of sessions.queue_max
+
+# --- sessions -----------------------------------------------------------------------------------------------------
+
+
+def created(**body: Any) -> Scenario:
+    return changed("sessions.create", **body)
+
+
+async def create_on_a_runtime_that_is_not_there(subject: Subject) -> Answer:
+    return await subject.owner.call("sessions.create", {"backend": "codex"})
+
+
+async def change_nothing(subject: Subject) -> Answer:
+    session_id = await new_session(subject.owner)
+    return await subject.owner.call("sessions.update", {"colour": "red"}, path={"session_id": session_id})
+
+
+async def put_under_itself(subject: Subject) -> Answer:
+    session_id = await new_session(subject.owner)
+    body = {"parent_session_id": session_id}
+    return await subject.owner.call("sessions.update", body, path={"session_id": session_id})
+
+
+async def move_before_it_has_run(subject: Subject) -> Answer:
+    session_id = await new_session(subject.owner)
+    return await subject.owner.call("sessions.update", {"parent_session_id": "main"}, path={"session_id": session_id})
+
+
+async def delete_main(subject: Subject) -> Answer:
+    return await subject.owner.call("sessions.delete", path={"session_id": "main"})
+
+
+async def archive_main(subject: Subject) -> Answer:
+    return await subject.owner.call("sessions.archive", path={"session_id": "main"})
+
+
+# --- chat ---------------------------------------------------------------------------------------------------------
+
+
+async def chat_that_fails(subject: Subject) -> Answer:
+    session_id = await new_session(subject.owner)
+    body = {"message": script("fail: The model is overloaded."), "session_id": session_id}
+    return await subject.owner.call("chat.send", body)
+
+
+async def chat_while_shutting_down(subject: Subject) -> Answer:
+    subject.faults.shut_down()
+    return await subject.owner.call("chat.send", {"message": "Hello", "session_id": "main"})
+
+
+async def chat_into_a_full_queue(subject: Subject) -> Answer:
+    session_id = await new_session(subject.owner)
+    async with subject.owner.connect({"session_id": session_id}) as socket:
+        talk = SocketTalk(socket, session_id)
+        await talk.say(script("wait: 30"))
+        await talk.until("session_running")
+        for number in range(QUEUE_MAX):
+            await talk.say(f"message {number}")
+        await talk.until("queue_update", lambda frame: len(frame["queue"]) == QUEUE_MAX)
+        return await subject.owner.call("chat.send", {"message": "one more", "session_id": session_id})
+
+
+# --- the queue ----------------------------------------------------------------------------------------------------
+
+
+async def cancel_what_is_not_there(subject: Subject) -> Answer:
+    session_id = await new_session(subject.owner)
+    return await subject.owner.call("queue.cancel", path={"session_id": session_id, "queue_id": NOWHERE})
+
+
+async def cancel_what_runs(subject: Subject) -> Answer:
+    session_id = await new_session(subject.owner)
+    async with subject.owner.connect({"session_id": session_id}) as socket:
+        queue_id = await queued_behind(subject.owner, session_id, "wait: 0.5", then="wait: 30")
+        talk = SocketTalk(socket, session_id)
+        await talk.until("queue_update", lambda frame: queue_id in [r["queue_id"] for r in frame.get("removed", [])])
+        return await subject.owner.call("queue.cancel", path={"session_id": session_id, "queue_id": queue_id})
+
+
+async def cancel_what_somebody_else_sent(subject: Subject) -> Answer:
+    somebody, _ = await new_person(subject)
+    session_id = await new_session(subject.owner)
+    queue_id = await queued_behind(subject.owner, session_id)
+    return await somebody.call("queue.cancel", path={"session_id": session_id, "queue_id": queue_id})
+
+
+SCENARIOS: Mapping[Documented, Scenario] = {
+    on("sessions.create", "unknown_backend"): created(backend="abacus"),
+    on("sessions.create", "backend_unavailable"): Scenario(create_on_a_runtime_that_is_not_there, local=True),
+    on("sessions.create", "bad_cwd"): created(cwd="not/absolute"),
+    on("sessions.create", "empty_model"): created(model=" "),
+    on("sessions.update", "nothing_to_update"): Scenario(change_nothing),
+    on("sessions.update", "empty_title"): changed("sessions.update", title=" "),
+    on("sessions.update", "empty_model"): changed("sessions.update", model=""),
+    on("sessions.update", "parent_cycle"): Scenario(put_under_itself),
+    on("sessions.update", "parent_not_found"): changed("sessions.update", parent_session_id=NOWHERE),
+    on("sessions.update", "session_not_started"): Scenario(move_before_it_has_run),
+    on("sessions.delete", "main_is_permanent"): Scenario(delete_main),
+    on("sessions.archive", "main_is_permanent"): Scenario(archive_main),
+    on("sessions.stop", "bad_scope"): changed("sessions.stop", scope="gently"),
+    on("chat.send", "session_not_found"): changed("chat.send", session_id=NOWHERE),
+    on("chat.send", "chat_failed"): Scenario(chat_that_fails),
+    on("chat.send", "shutting_down"): Scenario(chat_while_shutting_down, local=True),
+    on("chat.send", "queue_full"): Scenario(chat_into_a_full_queue),
+    on("queue.cancel", "queue_entry_not_found"): Scenario(cancel_what_is_not_there),
+    on("queue.cancel", "already_started"): Scenario(cancel_what_runs),
+    on("queue.cancel", "not_owner"): Scenario(cancel_what_somebody_else_sent),
+}
