@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from enum import Enum
+from typing import Any
 
 import trio
 from attrs import define, field, frozen
@@ -264,11 +265,19 @@ class Supervisor:
 
     # --- stops ----------------------------------------------------------------------------------------------------
 
-    async def stop(self, session_id: str, scope: StopScope, by: Caller) -> TurnStopped | AllStopped | ForceStopped:
-        """Stop by scope; who asked is recorded first.  Raises SESSION_NOT_FOUND.  Waits at most about eight seconds."""
+    async def stop(
+        self, session_id: str, scope: StopScope, by: Caller, *, include_shells: bool = True
+    ) -> TurnStopped | AllStopped | ForceStopped:
+        """Stop by scope; who asked for what is recorded first.
+
+        ``include_shells`` counts for the scope ``all``.  Raises SESSION_NOT_FOUND.  Waits at most about eight seconds.
+        """
         now = self.house.effects.now()
+        details: dict[str, Any] = {"scope": scope.value}
+        if scope is StopScope.ALL:
+            details["include_shells"] = include_shells
         lifted = await self.house.database.write(
-            intake.stop_requested, session_id, {"scope": scope.value}, by.actor_id, by.cause_id, now
+            intake.stop_requested, session_id, details, by.actor_id, by.cause_id, now
         )
         answer = await self._stop(session_id, scope)
         if lifted:

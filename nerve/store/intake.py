@@ -5,9 +5,9 @@ from typing import Any
 
 import apsw
 
+from nerve.domain.attribution import Attribution
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import queue
-from nerve.store.instants import to_text
+from nerve.store import queue, sessions
 from nerve.store.queue import QueuedMessage
 from nerve.store.rows import one, run, scalar
 from nerve.store.session_events import record as record_event
@@ -20,21 +20,7 @@ def accept(db: apsw.Connection, entry: QueuedMessage, limit: int, cause_id: str 
     """
     if not queue.add(db, entry, limit):
         return False
-    if scalar(db, "SELECT status FROM sessions WHERE id = ?", (entry.session_id,)) == "archived":
-        run(
-            db,
-            "UPDATE sessions SET status = 'idle', archived_at = NULL, updated_at = ? WHERE id = ?",
-            (to_text(entry.created_at), entry.session_id),
-        )
-        record_event(
-            db,
-            entry.session_id,
-            "unarchived",
-            {},
-            actor_id=entry.actor_id,
-            caused_by_actor_id=cause_id,
-            now=entry.created_at,
-        )
+    sessions.unarchive(db, entry.session_id, Attribution(entry.actor_id, cause_id), entry.created_at)
     return True
 
 

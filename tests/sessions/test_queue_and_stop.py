@@ -192,8 +192,10 @@ async def test_force_cancels_at_once(house: House) -> None:
 
 @pytest.mark.req("AGENT-64")
 async def test_all_answers_in_its_own_shape(house: House) -> None:
-    answer = await stop(house, await house.create(), scope="all", include_shells=False)
+    session_id = await house.create()
+    answer = await stop(house, session_id, scope="all", include_shells=False)
     assert answer == {"scope": "all", "turn": "not_running", "stopping": [], "unsupported": []}
+    assert (await house.events(session_id))[0]["details"] == {"scope": "all", "include_shells": False}
 
 
 @pytest.mark.req("AGENT-69")
