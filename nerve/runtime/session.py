@@ -23,17 +23,17 @@ from nerve.adapters.protocol import (
 )
 from nerve.contract.generated.frames_server import RemovalReason, SessionUpdatedFrame, UserMessageFrame
 from nerve.domain.turns import INTERRUPT_SECONDS, KILL_SECONDS, TurnState
-from nerve.errors import NerveError
+from nerve.errors import ErrorCode, NerveError
 from nerve.runtime import scribe
 from nerve.runtime.announce import gone, publish_queue
 from nerve.runtime.client import ClientSlot
-from nerve.runtime.ending import record_end
+from nerve.runtime.ending import RETRY_SECONDS, record_end
 from nerve.runtime.event_log import SessionLog
 from nerve.runtime.house import SYSTEM_ACTOR, House
 from nerve.runtime.hub import Subscriber
 from nerve.runtime.logs import LogBook
 from nerve.runtime.turn import RunningTurn, TurnOutcome, Waiter
-from nerve.runtime.views import LiveState, session_running
+from nerve.runtime.views import LiveState, session_running, user_message
 from nerve.store import intake, turns
 from nerve.store.turns import BegunTurn
 
@@ -205,9 +205,11 @@ class SessionRunner:
             await self._house.slots.acquire_on_behalf_of(token)
         return token
 
-    async def _one_turn(self) -> None:
-        turn_id = self._house.effects.new_id("turn")
-        self._log.turn_id = turn_id
+    async def _begin(self, turn_id: str) -> tuple[BegunTurn, int] | None:
+        """Record the head of the queue as begun; with it the number of the turn's first frame.
+
+        Tries again while the disk is full or the database busy: the entry waits.  None: nothing waits, or it closes.
+        """
         first_seq = 0
 
         def make(db: object) -> tuple[BegunTurn | None, list[UserMessageFrame]]:
@@ -215,15 +217,30 @@ class SessionRunner:
             first_seq = self._log.last_seq + 1
             now = self._house.effects.now()
             begun = turns.begin(db, self.session_id, turn_id, first_seq, SYSTEM_ACTOR, now)  # type: ignore[arg-type]
-            return begun, [] if begun is None else [_user_message(begun)]
+            return begun, [] if begun is None else [user_message(begun.entry)]
 
-        self._beginning = True
-        try:
-            begun = await self._log.record_made(make, skip=lambda b: None if b is None else self._sender(b.entry.id))
-        finally:
-            self._beginning = False
-        if begun is None:
+        while self.phase is Phase.OPEN:
+            self._beginning = True
+            try:
+                begun = await self._log.record_made(
+                    make, skip=lambda b: None if b is None else self._sender(b.entry.id)
+                )
+                return None if begun is None else (begun, first_seq)
+            except NerveError as refusal:
+                if refusal.code not in (ErrorCode.STORE_FULL, ErrorCode.STORE_BUSY):
+                    raise
+            finally:
+                self._beginning = False
+            await trio.sleep(RETRY_SECONDS)
+        return None
+
+    async def _one_turn(self) -> None:
+        turn_id = self._house.effects.new_id("turn")
+        self._log.turn_id = turn_id
+        recorded = await self._begin(turn_id)
+        if recorded is None:
             return
+        begun, first_seq = recorded
         turn = self.turn = RunningTurn(turn_id, begun.entry, first_seq)
         try:
             await self._announce(begun)
@@ -356,17 +373,6 @@ class SessionRunner:
             await turn.finished.wait()
             return TurnStopped.KILLED
         return TurnStopped.NOT_STOPPED
-
-
-def _user_message(begun: BegunTurn) -> UserMessageFrame:
-    entry = begun.entry
-    return UserMessageFrame(
-        session_id=entry.session_id,
-        content=entry.content,
-        blocks=None,
-        actor_id=entry.actor_id,
-        client_msg_id=entry.client_msg_id,
-    )
 
 
 def _again(turn: RunningTurn, stale: bool) -> bool:

@@ -15,7 +15,7 @@ from nerve.contract.generated.entities import (
 from nerve.contract.generated.entities import (
     Usage as FrameUsage,
 )
-from nerve.contract.generated.frames_server import SessionRunningFrame
+from nerve.contract.generated.frames_server import SessionRunningFrame, UserMessageFrame
 from nerve.domain.queue import preview
 from nerve.store.queue import QueuedMessage
 from nerve.store.turns import TurnUsageRow
@@ -48,6 +48,16 @@ def queue_entry(entry: QueuedMessage) -> QueueEntry:
 
 def queue_entries(entries: Iterable[QueuedMessage]) -> list[QueueEntry]:
     return [queue_entry(entry) for entry in entries]
+
+
+def user_message(entry: QueuedMessage) -> UserMessageFrame:
+    return UserMessageFrame(
+        session_id=entry.session_id,
+        content=entry.content,
+        blocks=None,
+        actor_id=entry.actor_id,
+        client_msg_id=entry.client_msg_id,
+    )
 
 
 def session_running(session_id: str, live: LiveState) -> SessionRunningFrame:
