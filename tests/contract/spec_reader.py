@@ -8,16 +8,23 @@ from typing import Any
 from attrs import frozen
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
+from ruamel.yaml.constructor import SafeConstructor
 
 ROOT = Path(__file__).resolve().parents[2] / "spec"
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
+class _TextInstants(SafeConstructor):
+    """Of its own, because constructors are registered with the class: others read YAML in this process too."""
+
+
+_TextInstants.add_constructor("tag:yaml.org,2002:timestamp", lambda _, node: node.value)
+
+
 def load(path: Path) -> Any:
     """The plain values of a file; duplicate keys are refused, instants stay text."""
     yaml = YAML(typ="safe", pure=True)
-    yaml.constructor.yaml_constructors.pop("tag:yaml.org,2002:timestamp", None)
-    yaml.constructor.add_constructor("tag:yaml.org,2002:timestamp", lambda _, node: node.value)
+    yaml.Constructor = _TextInstants
     return yaml.load(path.read_text(encoding="utf-8"))
 
 
