@@ -1,8 +1,9 @@
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import pytest
 import trio
@@ -13,7 +14,13 @@ from tests.house import open_house
 
 HERE = Path(__file__).parent
 
-Opening = Callable[[Start], AbstractAsyncContextManager[Subject]]
+
+class Opening(Protocol):
+    """Opens servers, each at its start, for as long as a block lasts."""
+
+    def __call__(
+        self, start: Start = ..., settings: Mapping[str, str] = ...
+    ) -> AbstractAsyncContextManager[Subject]: ...
 
 
 def run_autojump(fn: Callable[[], Any], clock: object = None, **options: Any) -> Any:
@@ -30,11 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def opening(tmp_path: Path) -> Opening:
-    """Opens servers, each at its start, for as long as a block lasts."""
     numbers = count(1)
 
-    def open_one(start: Start = Start.CLAIMED) -> AbstractAsyncContextManager[Subject]:
-        return open_house(tmp_path / f"home-{next(numbers)}", start)
+    def open_one(
+        start: Start = Start.CLAIMED, settings: Mapping[str, str] = MappingProxyType({})
+    ) -> AbstractAsyncContextManager[Subject]:
+        return open_house(tmp_path / f"home-{next(numbers)}", start, settings=settings)
 
     return open_one
 

@@ -5,11 +5,11 @@ only known by its address.  What needs a hand inside the server is in ``Faults``
 them says that it is ``local``.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import Any, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from tests.spec_client import Answer, SocketClient, SpecClient
 
@@ -93,6 +93,18 @@ class Scenario:
     play: Play
     start: Start = Start.CLAIMED
     local: bool = False
+
+
+@frozen
+class FrameScenario:
+    """How to provoke one documented frame of the server.
+
+    ``settings`` are lines of the server's configuration by section; a server that has others can't play it.
+    """
+
+    play: Callable[[Subject], Awaitable[Any]]
+    local: bool = False
+    settings: Mapping[str, str] = field(factory=dict)
 
 
 # --- small things that many scenarios do --------------------------------------------------------------------------
