@@ -9,6 +9,7 @@ import trio
 from attrs import define, field
 
 from nerve.adapters.protocol import AgentClient, AgentEvent, RuntimeGone, SessionSpec
+from nerve.domain.turns import KILL_SECONDS
 from nerve.runtime.backends import Backends
 from nerve.runtime.house import House
 from nerve.store import snapshots, turns
@@ -98,7 +99,13 @@ class ClientSlot:
         self._replacing = False
         self._opened_with = (facts.backend, facts.model)
         client: AgentClient = await nursery.start(self._run, self._house.backends, facts.backend, spec)
-        await database.write(turns.attached, self.session_id, client.native_id, self._house.effects.now())
+        try:
+            await database.write(turns.attached, self.session_id, client.native_id, self._house.effects.now())
+        except BaseException:
+            # A client whose conversation nobody can find again must not take a turn.
+            with trio.move_on_after(KILL_SECONDS, shield=True):
+                await self.close()
+            raise
         return client
 
     async def _facts(self) -> RuntimeFacts:

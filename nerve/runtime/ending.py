@@ -31,8 +31,8 @@ LONGEST_EVENT_ERROR = 500
 async def record_end(house: House, session_log: SessionLog, turn: RunningTurn, model: str) -> TurnOutcome:
     """Record the outcome, and keep trying while the disk is full or the database busy.
 
-    Runs shielded.  A turn that the house interrupts at its end may stay unrecorded when the disk refuses it for
-    ``GIVE_UP_SECONDS``; recovery finds it at the next start.
+    Each try is shielded, the pauses between them are not.  A turn that the house interrupts at its end may stay
+    unrecorded when the disk refuses it for ``GIVE_UP_SECONDS``; recovery finds it at the next start.
     """
     state, reason = turn.state()
     frames = closing_frames(turn, state, reason)
@@ -53,7 +53,8 @@ async def record_end(house: House, session_log: SessionLog, turn: RunningTurn, m
     waited = 0.0
     while True:
         try:
-            await session_log.record(frames, _write_end, house, end, release=True)
+            with trio.CancelScope(shield=True):
+                await session_log.record(frames, _write_end, house, end, release=True)
             return TurnOutcome(state, message.content, reason, turn.killed)
         except NerveError as refusal:
             if refusal.code not in (ErrorCode.STORE_FULL, ErrorCode.STORE_BUSY):

@@ -32,12 +32,14 @@ from nerve.runtime.event_log import SessionLog
 from nerve.runtime.house import SYSTEM_ACTOR, House
 from nerve.runtime.hub import Subscriber
 from nerve.runtime.logs import LogBook
-from nerve.runtime.turn import RunningTurn, TurnOutcome, Waiter
+from nerve.runtime.turn import Reach, RunningTurn, TurnOutcome, Waiter
 from nerve.runtime.views import LiveState, session_running, user_message
 from nerve.store import intake, turns
 from nerve.store.turns import BegunTurn
 
 log = logging.getLogger("nerve.runtime")
+
+SILENT = "The agent's runtime was silent for too long."
 
 
 class Phase(Enum):
@@ -128,10 +130,10 @@ class SessionRunner:
         if turn is None:
             return TurnStopped.NOT_RUNNING
         turn.stop_requested = True
-        await self._interrupt(turn)
         with trio.move_on_after(INTERRUPT_SECONDS):
+            await self._interrupt(turn)
             await turn.finished.wait()
-            return TurnStopped.STOPPED
+            return TurnStopped.KILLED if turn.killed else TurnStopped.STOPPED
         return await self._kill(turn)
 
     async def force(self) -> TurnStopped:
@@ -153,11 +155,10 @@ class SessionRunner:
         self._farewell = (interrupted, reason)
         turn = self.turn
         if turn is not None:
-            turn.interrupted = interrupted
-            if reason is not None:
-                turn.failure = turn.failure or reason
-            await self._interrupt(turn)
+            turn.interrupted = turn.interrupted or interrupted
+            turn.failure = turn.failure or reason
             with trio.move_on_after(self._house.limits.drain_seconds):
+                await self._interrupt(turn)
                 await turn.finished.wait()
             if not turn.finished.is_set():
                 await self._kill(turn)
@@ -193,7 +194,8 @@ class SessionRunner:
                     await self._woken.wait()
             finally:
                 self.resting = False
-            if scope.cancelled_caught:
+            # Woken in the same instant in which the time ran out, it has work after all.
+            if scope.cancelled_caught and not self._woken.is_set():
                 return False
 
     async def _take_slot(self) -> object:
@@ -248,12 +250,14 @@ class SessionRunner:
                 await self._converse(turn)
             else:  # closed while the turn was being recorded, when there was nothing to end yet
                 turn.interrupted, turn.failure = self._farewell
+        except trio.Cancelled:
+            turn.interrupted = True  # the house falls, and did not ask the turn to end
+            raise
         except Exception as exc:
             log.exception("turn failed: %s", turn.facts())
             turn.failure = turn.failure or (exc.message if isinstance(exc, NerveError) else "Internal error.")
         finally:
-            with trio.CancelScope(shield=True):
-                await self._finish(turn)
+            await self._finish(turn)
 
     async def _announce(self, begun: BegunTurn) -> None:
         hub = self._house.hub
@@ -272,14 +276,13 @@ class SessionRunner:
                     await self._prompt(turn)
                     await turn.ended.wait()
                 if self._silence.cancelled_caught:
-                    turn.failure = turn.failure or "The agent's runtime was silent for too long."
-                    await self.slot.close()
+                    turn.failure = turn.failure or SILENT
             except RuntimeGone as gone:
                 turn.lose(gone)
-                await self.slot.close()
-            if attempt == 2 or not _again(turn, stale):
+            if attempt == 2 or not turn.may_retry(stale=stale):
                 return
-            turn.gone, turn.ended, turn.scope = None, trio.Event(), trio.CancelScope()
+            await self.slot.close()
+            turn.retry()
 
     async def _prompt(self, turn: RunningTurn) -> None:
         assert self._nursery is not None
@@ -289,24 +292,34 @@ class SessionRunner:
         if client is not before or not self.model:
             facts = await self._house.database.read(turns.runtime_facts, self.session_id)
             self.model = facts.model or self._house.backends.adapter(facts.backend).default_model
+        if turn.unwanted:
+            turn.scope.cancel()  # nothing has been sent, so there is nothing to interrupt
+            return
         entry = turn.entry
+        turn.reach = Reach.SENDING
         await client.prompt(TurnPrompt(turn.id, entry.content, TurnSource(entry.source), entry.model))
+        turn.reach = Reach.SENT
 
     async def _finish(self, turn: RunningTurn) -> None:
+        outcome = TurnOutcome(TurnState.FAILED, "", "Internal error.")
         try:
+            if turn.reach is not Reach.UNSENT and turn.end is None:
+                # The runtime may still be at this turn; what it does must not run into the next one.
+                with trio.move_on_after(KILL_SECONDS, shield=True):
+                    await self.slot.close()
             outcome = await record_end(self._house, self._log, turn, self.model)
         except Exception:
             log.exception("the end of a turn could not be recorded: %s", turn.facts())
-            outcome = TurnOutcome(TurnState.FAILED, "", "Internal error.")
-        # From here to the end nothing waits: what is recorded is told at once.
-        self.turn = None
-        turn.outcome = outcome
-        self._log.turn_id = None
-        self._house.hub.publish_global(session_running(self.session_id, self.live))
-        turn.finished.set()
-        waiter = self._waiter(turn.entry.id)
-        if waiter is not None:
-            waiter.settle(outcome)
+        finally:
+            # Nothing waits in here: what is recorded is told at once.
+            self.turn = None
+            turn.outcome = outcome
+            self._log.turn_id = None
+            self._house.hub.publish_global(session_running(self.session_id, self.live))
+            turn.finished.set()
+            waiter = self._waiter(turn.entry.id)
+            if waiter is not None:
+                waiter.settle(outcome)
 
     # --- what the runtime says ------------------------------------------------------------------------------------
 
@@ -354,13 +367,13 @@ class SessionRunner:
     # --- stops ----------------------------------------------------------------------------------------------------
 
     async def _interrupt(self, turn: RunningTurn) -> None:
+        """Waits as long as the caller lets it."""
         client = self.slot.client
-        if client is None:
-            turn.scope.cancel()  # the runtime is not there yet: nothing was sent
+        if client is None or turn.reach is Reach.UNSENT:
+            turn.scope.cancel()  # the runtime does not know of the turn
             return
         try:
-            with trio.move_on_after(INTERRUPT_SECONDS):
-                await client.interrupt()
+            await client.interrupt()
         except RuntimeGone as gone:
             turn.lose(gone)
 
@@ -373,17 +386,6 @@ class SessionRunner:
             await turn.finished.wait()
             return TurnStopped.KILLED
         return TurnStopped.NOT_STOPPED
-
-
-def _again(turn: RunningTurn, stale: bool) -> bool:
-    """One more try: the runtime died before it said anything, and nobody wants the turn to end.
-
-    A client from an earlier turn that turns out to be gone never saw this prompt, so a new one may always have it.
-    """
-    gone = turn.gone
-    if turn.end is not None or turn.stop_requested or turn.interrupted or turn.failure is not None:
-        return False
-    return isinstance(gone, RuntimeGone) and turn.transcript.empty and (gone.retryable or stale)
 
 
 __all__ = ["Phase", "SessionRunner", "TurnOutcome", "TurnStopped"]

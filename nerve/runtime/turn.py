@@ -1,11 +1,12 @@
 """One turn while it runs: what it has said so far, and how it is going to end."""
 
+from enum import Enum
 from typing import Any
 
 import trio
 from attrs import define, field, frozen
 
-from nerve.adapters.protocol import TurnEnded, TurnStatus
+from nerve.adapters.protocol import RuntimeGone, TurnEnded, TurnStatus
 from nerve.domain.transcript import Transcript
 from nerve.domain.turns import INTERRUPTED_REASON, RUNTIME_DIED, TurnState
 from nerve.store.queue import QueuedMessage
@@ -38,6 +39,14 @@ class Waiter:
             self.settled.set()
 
 
+class Reach(Enum):
+    """How far the prompt of a turn has come on its way to the runtime."""
+
+    UNSENT = "unsent"
+    SENDING = "sending"
+    SENT = "sent"
+
+
 @define(eq=False)
 class RunningTurn:
     """Lives from the transaction that began it to the one that records its end.
@@ -59,7 +68,28 @@ class RunningTurn:
     interrupted: bool = False  # by a shutdown
     stop_requested: bool = False
     killed: bool = False
+    reach: Reach = Reach.UNSENT
     outcome: TurnOutcome | None = None
+
+    @property
+    def unwanted(self) -> bool:
+        """Somebody wants it to end: a person, a shutdown, or the house because of a failure."""
+        return self.stop_requested or self.interrupted or self.failure is not None
+
+    def may_retry(self, *, stale: bool) -> bool:
+        """Whether the runtime died before it said anything, and nobody wants the turn to end.
+
+        A ``stale`` client, one from an earlier turn, that did not take this prompt any more never saw it: a new one
+        may have it, whatever the old one died of.
+        """
+        if self.end is not None or self.unwanted or not self.transcript.empty:
+            return False
+        return isinstance(self.gone, RuntimeGone) and (self.gone.retryable or (stale and self.reach is not Reach.SENT))
+
+    def retry(self) -> None:
+        """Everything as before its prompt; the runtime is going to be a fresh one."""
+        self.gone, self.reach = None, Reach.UNSENT
+        self.ended, self.scope = trio.Event(), trio.CancelScope()
 
     def settle(self, end: TurnEnded) -> None:
         if self.end is None:
@@ -90,7 +120,8 @@ class RunningTurn:
             return TurnState.INTERRUPTED, INTERRUPTED_REASON
         if self.end is not None:
             return TurnState.STOPPED, None
-        return TurnState.FAILED, str(self.gone) if self.gone is not None and str(self.gone) else RUNTIME_DIED
+        # Only what a runtime says of its own end is meant for people.
+        return TurnState.FAILED, (str(self.gone) if isinstance(self.gone, RuntimeGone) else "") or RUNTIME_DIED
 
     def facts(self) -> dict[str, Any]:
         """For the log of the server; holds no text of the conversation."""
