@@ -290,3 +290,28 @@ async def test_a_quarantined_session_keeps_what_waits_through_the_archive(house:
 
 async def queue_of(house: House, session_id: str) -> list[dict[str, Any]]:
     return (await house.alice.get(f"/api/sessions/{session_id}/queue")).json["items"]
+
+
+@pytest.mark.req("GEN-11")
+async def test_two_people_archive_the_same_tree_at_once(house: House) -> None:
+    made = await tree(house, a="root", b="root", a1="a")
+    answers: list[dict[str, Any]] = []
+
+    async def one() -> None:
+        answers.append(await house.archive(made["root"]))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(one)
+    archived = [session_id for answer in answers for session_id in answer["archived_ids"]]
+    assert sorted(archived) == sorted(made.values())
+    assert [answer["skipped"] for answer in answers] == [[], [], []]
+
+
+async def test_a_session_that_is_deleted_meanwhile_is_passed_by(house: House) -> None:
+    made = await tree(house, a="root")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(house.archive, made["root"])
+        nursery.start_soon(house.alice.delete, f"/api/sessions/{made['a']}")
+    assert (await house.row(made["root"]))["status"] == "archived"
+    assert (await house.alice.get(f"/api/sessions/{made['a']}")).status == 404

@@ -213,3 +213,10 @@ async def test_a_change_that_is_none(house: House, body: dict[str, Any], status:
 async def test_an_unknown_session_is_404(house: House, method: str, path: str) -> None:
     reply = await house.alice.request(method, f"/api/sessions/nowhere{path}")
     assert (reply.status, reply.json) == (404, {"detail": "Session not found"})
+
+
+async def test_a_session_that_never_ran_keeps_the_parent_it_came_from(house: House) -> None:
+    parent, child = await house.create(), await house.create()
+    await house.sql("UPDATE sessions SET parent_session_id = ? WHERE id = ?", parent, child)
+    assert (await patch(house, child, parent_session_id=None)).status == 409
+    assert (await changed(house, child, parent_session_id=parent))["parent_session_id"] == parent
