@@ -46,19 +46,22 @@ def serve_foreground(loaded: Loaded, host: str | None, port: int | None, *, verb
     try:
         trio.run(partial(_run, loaded, Wanted(host, port)), strict_exception_groups=True)
     except BaseException as exc:
-        expected = _expected(exc)
-        if expected is None:
+        reason = _reason(exc)
+        if reason is None:
             log.critical("nerve fell", exc_info=exc)
             raise Failed(f"an error nobody expected: {type(exc).__name__}; the log has the details") from None
-        raise Failed(str(expected)) from None
+        raise Failed(reason) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _expected(exc: BaseException) -> BaseException | None:
+def _reason(exc: BaseException) -> str | None:
+    """The one line about an error that an operator can do something about; None for any other."""
     while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
         exc = exc.exceptions[0]
-    return exc if isinstance(exc, _EXPECTED) else None
+    if isinstance(exc, OSError) and exc.filename is not None:
+        return f"{os.fsdecode(exc.filename)} can't be used: {exc.strerror}"
+    return str(exc) if isinstance(exc, _EXPECTED) else None
 
 
 async def _run(loaded: Loaded, wanted: Wanted) -> None:

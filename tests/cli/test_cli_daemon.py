@@ -1,12 +1,14 @@
 """Starting, looking at and ending a daemon, over real processes."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.live.instance import Instance, eventually
@@ -186,6 +188,53 @@ def test_a_newer_database_is_refused_untouched(instance: Instance) -> None:
     assert refused.returncode == 1
     assert "999" in refused.stderr
     assert "999" in instance.status()["note"]
+
+
+@pytest.mark.parametrize("name", ["nerve.lock", "nerve.pid", "nerve.run.json", "nerve.log"])
+def test_a_file_of_the_home_that_can_not_be_one_is_one_clear_line(instance: Instance, name: str) -> None:
+    (instance.home / name).mkdir(parents=True)
+    refused = instance.nerve("start", "--port", "0")
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1
+    assert name in refused.stderr
+    assert "directory" in refused.stderr
+    assert instance.status()["running"] is False
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+def test_it_serves_over_tls_with_a_configured_certificate(instance: Instance) -> None:
+    instance.home.mkdir()
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            "key.pem",
+            "-out",
+            "cert.pem",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+        ],
+        cwd=instance.home,
+        check=True,
+        capture_output=True,
+    )
+    ssl = "{cert: " + str(instance.home / "cert.pem") + ", key: " + str(instance.home / "key.pem") + "}"
+    (instance.home / "config.yaml").write_text(f"gateway: {{port: 0, ssl: {ssl}}}\n")
+    instance.must("start")
+    assert instance.address.startswith("https://127.0.0.1:")
+    assert httpx.get(f"{instance.address}/health", verify=False, trust_env=False).json()["status"] == "ok"
+    instance.must("stop")
+    (instance.home / "cert.pem").write_text("no certificate")
+    refused = instance.nerve("start")
+    assert refused.returncode == 1
+    assert "gateway.ssl" in refused.stderr
 
 
 def test_the_log_is_shown_and_followed(instance: Instance) -> None:

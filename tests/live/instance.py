@@ -93,7 +93,7 @@ class Instance:
     def record(self) -> dict[str, Any]:
         try:
             found: dict[str, Any] = json.loads((self.home / "nerve.run.json").read_text())
-        except (FileNotFoundError, json.JSONDecodeError):
+        except (OSError, json.JSONDecodeError):
             return {}
         return found
 
