@@ -4,11 +4,15 @@ Nothing here knows a socket: a turn never depends on one.
 """
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from enum import Enum
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
+import apsw
 import trio
 from attrs import define, field, frozen
 
@@ -29,9 +33,12 @@ from nerve.runtime.session import SessionRunner
 from nerve.runtime.turn import TurnOutcome, Waiter
 from nerve.runtime.views import LiveState, queue_entries
 from nerve.store import intake, queue
+from nerve.store.intake import Accepted
 from nerve.store.queue import QueuedMessage
 
 log = logging.getLogger("nerve.runtime")
+
+AFTER_FAILURE_SECONDS = 5.0
 
 
 @frozen
@@ -100,29 +107,35 @@ class Supervisor:
         if sender is not None:
             self._senders[entry.id] = sender
         try:
-            accepted = await self.house.database.write(
-                intake.accept, entry, self.house.limits.queue_max, message.cause_id
-            )
+            accepted = await self.house.database.write(self._accept, entry, message.cause_id)
         except BaseException:
             self._forget(entry.id)
             raise
-        if not accepted:
+        if accepted is Accepted.DUPLICATE:
             self._forget(entry.id)
             await self._tell_duplicate(entry, sender)
             return Submission(None)
-        await self._queued(session_id)
+        # Nothing waits between the record and this: whoever sent it may be gone by now, and it runs all the same.
+        at_once = accepted is Accepted.MAY_RUN and self._set_going(session_id)
+        if not at_once:
+            with trio.CancelScope(shield=True):  # one bounded read
+                await publish_queue(self.house, session_id)
         return submission
 
-    async def _queued(self, session_id: str) -> None:
-        """Wake the session; if it can't start the message now, tell what waits."""
+    def _accept(self, db: apsw.Connection, entry: QueuedMessage, cause_id: str | None) -> Accepted:
+        # Asked within the transaction: what comes in before the queues are emptied is refused there, all else here.
+        if self._door is not Door.OPEN:
+            raise NerveError(ErrorCode.SHUTTING_DOWN)
+        return intake.accept(db, entry, self.house.limits.queue_max, cause_id)
+
+    def _set_going(self, session_id: str) -> bool:
+        """Have the session work its queue off.  True if the message starts now: that it waits need not be told."""
+        if self._door is not Door.OPEN or session_id in self._held:
+            return False
         runner = self._runners.get(session_id)
         at_once = runner is None or runner.resting
-        if session_id not in self._held and await self.house.database.read(intake.may_run, session_id):
-            self._wake_or_start(session_id)
-        else:
-            at_once = False
-        if not at_once:
-            await publish_queue(self.house, session_id)
+        self._wake_or_start(session_id)
+        return at_once
 
     async def _tell_duplicate(self, entry: QueuedMessage, sender: Subscriber | None) -> None:
         left = RemovedEntry(queue_id=None, client_msg_id=entry.client_msg_id, reason=RemovalReason.DUPLICATE)
@@ -191,10 +204,8 @@ class Supervisor:
 
     async def resume_queue(self, session_id: str) -> None:
         """Go on with a queue that waited: at start, and when a quarantine was lifted."""
-        if self._door is not Door.OPEN or session_id in self._held:
-            return
         if await self.house.database.read(intake.may_run, session_id):
-            self._wake_or_start(session_id)
+            self._set_going(session_id)
 
     def _wake_or_start(self, session_id: str) -> None:
         runner = self._runners.get(session_id)
@@ -215,18 +226,26 @@ class Supervisor:
         session_id = runner.session_id
         try:
             while True:
-                try:
-                    await runner.run()
-                except Exception as exc:
-                    error = sole_error(exc)
-                    if error is None or error.code is not ErrorCode.SESSION_NOT_FOUND:
-                        log.exception("session %s failed", session_id)
-                if not runner.wanted or self._door is not Door.OPEN or session_id in self._held:
+                wanted = await self._run_runner(runner)
+                if not wanted or self._door is not Door.OPEN or session_id in self._held:
                     return
                 self._runners[session_id] = runner = self._new_runner(session_id)
         finally:
             if self._runners.get(session_id) is runner:
                 del self._runners[session_id]
+
+    async def _run_runner(self, runner: SessionRunner) -> bool:
+        """True if another one has to go on: something came while this one closed, or waited when it failed."""
+        try:
+            await runner.run()
+        except Exception as exc:
+            error = sole_error(exc)
+            if error is not None and error.code is ErrorCode.SESSION_NOT_FOUND:
+                return False
+            log.exception("session %s failed", runner.session_id)
+            await trio.sleep(AFTER_FAILURE_SECONDS)  # what fails at once must not fail in a loop
+            return True
+        return runner.wanted
 
     @asynccontextmanager
     async def detached(self, session_id: str, reason: str) -> AsyncIterator[None]:
@@ -284,6 +303,18 @@ class Supervisor:
             await self.resume_queue(session_id)
         return answer
 
+    def stop_soon(self, session_id: str, by: Caller, tell: Callable[[TurnStop | NerveError], None]) -> None:
+        """Stop the turn without waiting for it, and ``tell`` what came of it; whoever asked may leave meanwhile."""
+        self._nursery.start_soon(self._stop_and_tell, session_id, by, tell, name=f"stop {session_id}")
+
+    async def _stop_and_tell(self, session_id: str, by: Caller, tell: Callable[[TurnStop | NerveError], None]) -> None:
+        try:
+            answer = await self.stop(session_id, StopScope.TURN, by)
+        except NerveError as error:
+            tell(error)
+        else:
+            tell(answer.turn)
+
     async def _stop(self, session_id: str, scope: StopScope) -> TurnStopped | AllStopped | ForceStopped:
         runner = self._runners.get(session_id)
         if scope is StopScope.FORCE:
@@ -303,26 +334,33 @@ class Supervisor:
     async def drain(self) -> None:
         """Refuse what waits, interrupt what runs, record both.  The server still serves while this goes on."""
         self.refuse_new()
-        await self._refuse_waiting()
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._refuse_waiting, name="refusing what waits")
             for runner in list(self._runners.values()):
-                nursery.start_soon(self._close_runner, runner)
-
-    async def _close_runner(self, runner: SessionRunner) -> None:
-        await runner.close(interrupted=True)
+                nursery.start_soon(partial(runner.close, interrupted=True), name=f"closing {runner.session_id}")
 
     async def _refuse_waiting(self) -> None:
-        for session_id in await self.house.database.read(queue.sessions_with_entries):
-            entries = await self.house.database.write(queue.refuse_all, session_id)
-            for entry in entries:
-                self._tell_refused(entry)
-            await publish_queue(self.house, session_id, *(gone(entry, RemovalReason.REFUSED) for entry in entries))
+        try:
+            entries = await self.house.database.write(queue.refuse_everything)
+        except NerveError as refusal:  # a full disk: nobody is told, and what waits runs at the next start
+            log.error("what waits can't be refused: %s", refusal.message)
+            return
+        for session_id, group in groupby(entries, key=attrgetter("session_id")):
+            await self._tell_refused(session_id, list(group))
 
-    def _tell_refused(self, entry: QueuedMessage) -> None:
-        sender = self._senders.get(entry.id)
-        if sender is not None:
-            self.house.hub.publish_to(sender, refusal(entry.session_id, ErrorCode.SHUTTING_DOWN, entry.client_msg_id))
-        self._settle_unrun(entry.id, ERRORS[ErrorCode.SHUTTING_DOWN].message, refused=True)
+    async def _tell_refused(self, session_id: str, entries: Sequence[QueuedMessage]) -> None:
+        left = [gone(entry, RemovalReason.REFUSED) for entry in entries]
+        strangers: dict[Subscriber, None] = {}  # who sent something and is bound elsewhere by now
+        for entry in entries:
+            sender = self._senders.get(entry.id)
+            if sender is not None:
+                self.house.hub.publish_to(sender, refusal(session_id, ErrorCode.SHUTTING_DOWN, entry.client_msg_id))
+                if not self.house.hub.is_bound(sender, session_id):
+                    strangers[sender] = None
+            self._settle_unrun(entry.id, ERRORS[ErrorCode.SHUTTING_DOWN].message, refused=True)
+        await publish_queue(self.house, session_id, *left)
+        for stranger in strangers:
+            await publish_queue(self.house, session_id, *left, only=stranger)
 
 
 def refusal(session_id: str, code: ErrorCode, client_msg_id: str | None) -> ErrorFrame:

@@ -1,6 +1,7 @@
 """Taking a message or a request in: what is written before anything else happens."""
 
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 import apsw
@@ -13,15 +14,23 @@ from nerve.store.rows import one, run, scalar
 from nerve.store.session_events import record as record_event
 
 
-def accept(db: apsw.Connection, entry: QueuedMessage, limit: int, cause_id: str | None) -> bool:
-    """Put a message into the queue; False for a duplicate.  A person's message unarchives (decisions D53).
+class Accepted(Enum):
+    """What became of a message that was taken in."""
+
+    DUPLICATE = "duplicate"
+    WAITS = "waits"  # its session is quarantined
+    MAY_RUN = "may_run"
+
+
+def accept(db: apsw.Connection, entry: QueuedMessage, limit: int, cause_id: str | None) -> Accepted:
+    """Put a message into the queue, unless it is a duplicate.  A person's message unarchives (decisions D53).
 
     Raises what ``queue.add`` raises.
     """
     if not queue.add(db, entry, limit):
-        return False
+        return Accepted.DUPLICATE
     sessions.unarchive(db, entry.session_id, Attribution(entry.actor_id, cause_id), entry.created_at)
-    return True
+    return Accepted.MAY_RUN if may_run(db, entry.session_id) else Accepted.WAITS
 
 
 def may_run(db: apsw.Connection, session_id: str) -> bool:

@@ -55,14 +55,29 @@ def add(db: apsw.Connection, entry: QueuedMessage, limit: int) -> bool:
 
 
 def _remember(db: apsw.Connection, session_id: str, client_msg_id: str, now: datetime) -> bool:
-    """False if the id was seen within the last ten minutes; older ids are forgotten on the way."""
+    """False if the id was seen within the last ten minutes, or its message still waits or runs.
+
+    Older ids are forgotten on the way.
+    """
     run(db, "DELETE FROM seen_client_messages WHERE seen_at <= ?", (to_text(now - DUPLICATE_MEMORY),))
+    if _unsettled(db, session_id, client_msg_id):
+        return False
     added = run(
         db,
         "INSERT INTO seen_client_messages (session_id, client_msg_id, seen_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (session_id, client_msg_id, to_text(now)),
     )
     return added == 1
+
+
+def _unsettled(db: apsw.Connection, session_id: str, client_msg_id: str) -> bool:
+    found = scalar(
+        db,
+        "SELECT EXISTS (SELECT 1 FROM queue_entries WHERE session_id = ?1 AND client_msg_id = ?2)"
+        " OR EXISTS (SELECT 1 FROM turns WHERE session_id = ?1 AND client_msg_id = ?2 AND state = 'running')",
+        (session_id, client_msg_id),
+    )
+    return bool(found)
 
 
 def _forget(db: apsw.Connection, entry: QueuedMessage) -> None:
@@ -128,9 +143,12 @@ def refuse_all(db: apsw.Connection, session_id: str) -> list[QueuedMessage]:
     return entries
 
 
-def sessions_with_entries(db: apsw.Connection) -> list[str]:
-    """Every session in which something waits, quarantined ones included."""
-    return [row[0] for row in db.execute("SELECT DISTINCT session_id FROM queue_entries")]
+def refuse_everything(db: apsw.Connection) -> list[QueuedMessage]:
+    """``refuse_all`` of every session in which something waits, quarantined ones included; in order."""
+    waiting_in = [
+        row[0] for row in db.execute("SELECT session_id FROM queue_entries GROUP BY session_id ORDER BY min(n)")
+    ]
+    return [entry for session_id in waiting_in for entry in refuse_all(db, session_id)]
 
 
 def sessions_waiting(db: apsw.Connection) -> list[str]:

@@ -1,6 +1,7 @@
 """Carries out what a conversation asks for: one nursery per socket, a reader that never stops reading, one writer."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Protocol
 
 import trio
@@ -8,6 +9,7 @@ from attrs import define, field
 
 from nerve.contract.caller import Caller
 from nerve.contract.frames import encode_frame
+from nerve.contract.generated.entities import TurnStop
 from nerve.contract.generated.frames_server import (
     ErrorFrame,
     RemovalReason,
@@ -15,7 +17,6 @@ from nerve.contract.generated.frames_server import (
     ServerFrame,
     SessionSwitchedFrame,
 )
-from nerve.domain.turns import StopScope
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime.announce import publish_queue
 from nerve.runtime.binding import Binding
@@ -129,7 +130,7 @@ class _Talk:
                 # Waits up to eight seconds, and the reader never stops reading; one at a time per session is enough.
                 if session_id not in self._stopping:
                     self._stopping.add(session_id)
-                    nursery.start_soon(self._stop, session_id, name=f"stop {session_id}")
+                    self._supervisor.stop_soon(session_id, self._caller, partial(self._stopped, session_id))
             case Close(code, reason):
                 self.outbox.close(code, reason)
                 return False
@@ -188,15 +189,12 @@ class _Talk:
                 left = RemovedEntry(queue_id=None, client_msg_id=submit.client_msg_id, reason=RemovalReason.REFUSED)
                 await publish_queue(self._supervisor.house, submit.session_id, left, only=self.outbox)
 
-    async def _stop(self, session_id: str) -> None:
-        try:
-            answer = await self._supervisor.stop(session_id, StopScope.TURN, self._caller)
-            if answer.turn.value == "not_running":
-                self._send(ErrorFrame(session_id=session_id, error=NOTHING_TO_STOP))
-        except NerveError as error:
-            self._send(ErrorFrame(session_id=session_id, error=_words(error)))
-        finally:
-            self._stopping.discard(session_id)
+    def _stopped(self, session_id: str, answer: TurnStop | NerveError) -> None:
+        self._stopping.discard(session_id)
+        if answer is TurnStop.NOT_RUNNING:
+            self._send(ErrorFrame(session_id=session_id, error=NOTHING_TO_STOP))
+        elif isinstance(answer, NerveError):
+            self._send(ErrorFrame(session_id=session_id, error=_words(answer)))
 
 
 def _words(error: NerveError) -> str:
