@@ -2,7 +2,7 @@
 PYTHON := .venv/bin/python
 BIN := .venv/bin
 
-.PHONY: serve test fmt lint types drift check contract bench soak
+.PHONY: serve test fmt lint types drift check contract covered bench soak
 
 serve:  ## Serve in this terminal, on $$NERVE_HOME or ~/.nerve
 	$(BIN)/nerve start --foreground
@@ -29,6 +29,9 @@ check: lint types drift test
 
 contract:  ## Rewrite nerve/contract/ from spec/
 	$(PYTHON) tools/generate_contract.py
+
+covered:  ## Which requirements of spec/requirements.md a test names
+	$(PYTHON) -m tools.requirements_covered
 
 bench:
 	$(PYTHON) -m benchmarks

@@ -272,3 +272,13 @@ def test_files_of_the_home_are_private(instance: Instance) -> None:
     for path in instance.home.iterdir():
         if path.is_file():
             assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_the_soft_limit_of_open_files_is_raised_to_the_hard_one() -> None:
+    program = (
+        "import resource as r; hard = r.getrlimit(r.RLIMIT_NOFILE)[1]; r.setrlimit(r.RLIMIT_NOFILE, (64, hard));"
+        "from nerve.asgi.server import raise_file_limit;"
+        "print(raise_file_limit() == hard, r.getrlimit(r.RLIMIT_NOFILE) == (hard, hard))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout == "True True\n"

@@ -102,7 +102,7 @@ class Instance:
         return str(self.record()["address"])
 
     def http(self, method: str, path: str, token: str | None = None, **how: Any) -> httpx.Response:
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        headers = {**how.pop("headers", {}), **({} if token is None else {"authorization": f"Bearer {token}"})}
         return httpx.request(method, self.address + path, headers=headers, trust_env=False, timeout=10, **how)
 
     def claim(self, username: str = "owner", password: str = "correct horse") -> str:

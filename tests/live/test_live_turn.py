@@ -1,5 +1,6 @@
 """The whole way, over real Hypercorn and a real file: claim, sign in, WebSocket, a streamed turn, and going down."""
 
+import re
 import signal
 import time
 from typing import Any
@@ -56,6 +57,20 @@ async def test_a_fresh_instance_is_claimed_and_streams_a_turn(instance: Instance
     assert sum(isinstance(frame, TokenFrame) for frame in frames) > 1
     roles = [(row["role"], row["content"]) for row in messages(instance, client.token)]
     assert roles[-1] == ("assistant", text)
+
+
+@pytest.mark.req("HEALTH-01", "HEALTH-02", "HEALTH-03", "HEALTH-04", "HEALTH-06", "HEALTH-07")
+def test_health_says_three_things_to_anybody(instance: Instance) -> None:
+    child = instance.foreground()
+    answers = [instance.http("GET", "/health", headers={"host": host}) for host in ("localhost", "evil.example")]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    first, second = (answer.json() for answer in answers)
+    assert first == second
+    assert first.keys() == {"status", "version", "generation"}
+    assert (first["status"], first["version"]) == ("ok", "0.1.0")
+    # Neither the process number nor a clock is to be read from it.
+    assert re.fullmatch(r"[0-9a-f]{16}", first["generation"])
+    assert int(first["generation"], 16) > max(child.pid, time.time_ns() // 1_000_000_000)
 
 
 async def test_a_credential_of_nobody_is_told_so(instance: Instance) -> None:
@@ -126,6 +141,7 @@ async def test_sigterm_interrupts_the_turn_tells_the_socket_and_ends_in_time(ins
     assert last["content"].endswith("[Interrupted by restart]")
 
 
+@pytest.mark.req("GEN-10")
 async def test_after_kill_9_the_turn_is_interrupted_and_its_text_is_kept(instance: Instance) -> None:
     child = instance.foreground()
     token = instance.claim()
