@@ -25,7 +25,7 @@ types:
 drift:  ## Whether nerve/contract/ is what spec/ says
 	$(PYTHON) tools/generate_contract.py --check
 
-check: lint types drift test
+check: lint types drift covered test
 
 contract:  ## Rewrite nerve/contract/ from spec/
 	$(PYTHON) tools/generate_contract.py
