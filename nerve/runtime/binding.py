@@ -4,6 +4,8 @@
 breath sees the log's memory as of the same moment: nothing is published in between.
 """
 
+from collections import deque
+
 import orjson
 from attrs import define, field
 
@@ -59,7 +61,16 @@ class Binding:
             events.append(unsaved.frame)
         # A frame may be on disk and not published yet; it was read here, so its publication is passed over.
         self._outbox.cursor = max(cursor, self._log.last_seq)
-        self._send_status(row, self._outbox.cursor, events if first is not None else None)
+        self._send_status(row, self._outbox.cursor, self._newest(events) if first is not None else None)
+
+    def _newest(self, events: list[str]) -> list[str]:
+        """What keeps the bounds after the turn has gone on while it was read."""
+        limits = self._supervisor.house.limits
+        kept = deque(events[-limits.log_frames :])
+        size = sum(len(text.encode()) for text in kept)
+        while size > limits.buffer_bytes and len(kept) > 1:
+            size -= len(kept.popleft().encode())
+        return list(kept)
 
     async def _read_turn(self, first: int | None, events: list[str]) -> tuple[BindingRow, int]:
         """Fill ``events`` with the newest part of the turn that keeps the bounds; the number of the last one read."""
@@ -82,7 +93,7 @@ class Binding:
         )
         frame = SessionStatusFrame(
             session_id=self.session_id,
-            is_running=self._supervisor.live(self.session_id).is_running,
+            is_running=self._supervisor.turn_start(self.session_id) is not None,
             status=SessionStatus(row.status),
             last_seq=last_seq,
             agents=agent_snapshot(self.session_id, capabilities, row.waiting, house.effects.now()),

@@ -39,11 +39,12 @@ class Outbox:
             if self.cursor is None or seq <= self.cursor:
                 return
             self.cursor = seq
-        self._live_bytes += len(data)
-        if self._live_bytes > MAX_LIVE_BYTES:
+        # Asked before the newest is added, so that one great frame alone makes nobody slow.
+        if self._live_bytes >= MAX_LIVE_BYTES:
             self._waiting.clear()
             self.close(TOO_SLOW, "too slow")
             return
+        self._live_bytes += len(data)
         self._waiting.append((data, True))
         self._stirred.set()
 
@@ -63,11 +64,10 @@ class Outbox:
             self._waiting.append((data, False))
             self._stirred.set()
 
-    async def room(self) -> None:
-        """Wait until the reader has taken most of what was fed to it."""
+    async def room(self, limit: int = FEED_BYTES) -> None:
+        """Wait until at most ``limit`` bytes of what was fed to the reader still wait, or it is being closed."""
         await trio.lowlevel.checkpoint()
-        while self._fed_bytes > FEED_BYTES and self.closing is None:
-            self._drained = trio.Event()
+        while self._fed_bytes > limit and self.closing is None:
             await self._drained.wait()
 
     # --- the writer's side ----------------------------------------------------------------------------------------
@@ -90,5 +90,5 @@ class Outbox:
             self._live_bytes -= len(data)
         else:
             self._fed_bytes -= len(data)
-            if self._fed_bytes <= FEED_BYTES:
-                self._drained.set()
+            self._drained.set()
+            self._drained = trio.Event()

@@ -78,7 +78,7 @@ def buffer_start(db: apsw.Connection, session_id: str, first_seq: int, frames: i
     """Where the newest part of a turn begins that keeps both bounds: the number of its first frame."""
     start, count, size = first_seq, 0, 0
     cursor = db.execute(
-        "SELECT seq, length(frame) FROM frames WHERE session_id = ? AND seq >= ? ORDER BY seq DESC LIMIT ?",
+        "SELECT seq, octet_length(frame) FROM frames WHERE session_id = ? AND seq >= ? ORDER BY seq DESC LIMIT ?",
         (session_id, first_seq, frames),
     )
     for seq, length in cursor:

@@ -1,6 +1,7 @@
 """Carries out what a conversation asks for: one nursery per socket, a reader that never stops reading, one writer."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
 
@@ -27,7 +28,9 @@ from nerve.ws.conversation import Bind, Close, Command, Conversation, Send, Stop
 
 FIRST_SESSION = "main"
 STALL_SECONDS = 10.0
+MAX_ANSWER_BYTES = 1024 * 1024  # more of it waiting, the next frame waits too (ten seconds at most)
 CLOSE_SECONDS = 2.0
+LONGEST_NUMBER = 18  # digits
 NOTHING_TO_STOP = "No running task to stop"
 REFUSED = (ErrorCode.SHUTTING_DOWN, ErrorCode.QUEUE_FULL)
 # What a client reads as a word instead of a sentence (decisions D26, D53).
@@ -113,6 +116,10 @@ class _Talk:
             message = await self._socket.receive()
             if not isinstance(message, str | bytes):
                 return
+            # What a client asks for and does not read must not pile up here.
+            await self.outbox.room(MAX_ANSWER_BYTES)
+            if self.outbox.closing is not None:
+                continue
             for command in self._conversation.receive(message):
                 if not await self._carry_out(command, nursery):
                     break
@@ -139,7 +146,7 @@ class _Talk:
     async def _bind_first(self, nursery: trio.Nursery, session_id: str | None, after_seq: str | None) -> None:
         """Where the query says, else the conversation that is always there."""
         wanted = session_id or FIRST_SESSION
-        number = int(after_seq) if after_seq is not None and after_seq.isascii() and after_seq.isdigit() else None
+        number = None if after_seq is None else _number(after_seq)
         if number is None and after_seq is not None:
             self._send(ErrorFrame(session_id=wanted, error="bad_frame"))
         if not await self._bind(nursery, wanted, number) and wanted != FIRST_SESSION:
@@ -158,17 +165,26 @@ class _Talk:
         binding.attach()
         self._conversation.now_bound(session_id)
         self._send(SessionSwitchedFrame(session_id=session_id))
-        if after_seq is None:
-            await binding.snapshot()
-        else:
-            await binding.status_only()
-            self._replay = trio.CancelScope()
-            nursery.start_soon(self._catch_up, binding, after_seq, self._replay, name=f"replay {session_id}")
+        with self._deletion_told(session_id):
+            if after_seq is None:
+                await binding.snapshot()
+            else:
+                await binding.status_only()
+                self._replay = trio.CancelScope()
+                nursery.start_soon(self._catch_up, binding, after_seq, self._replay, name=f"replay {session_id}")
         return True
 
     async def _catch_up(self, binding: Binding, after_seq: int, scope: trio.CancelScope) -> None:
-        with scope:
+        with scope, self._deletion_told(binding.session_id):
             await binding.replay(after_seq)
+
+    @contextmanager
+    def _deletion_told(self, session_id: str) -> Iterator[None]:
+        """The session may be deleted while it is being read: its readers stay, and hear no more of it."""
+        try:
+            yield
+        except NerveError as error:
+            self._send(ErrorFrame(session_id=session_id, error=_words(error)))
 
     async def _submit(self, submit: Submit) -> None:
         message = NewMessage(
@@ -195,6 +211,11 @@ class _Talk:
             self._send(ErrorFrame(session_id=session_id, error=NOTHING_TO_STOP))
         elif isinstance(answer, NerveError):
             self._send(ErrorFrame(session_id=session_id, error=_words(answer)))
+
+
+def _number(text: str) -> int | None:
+    """A number of the log as the query gives it; None for anything else."""
+    return int(text) if len(text) <= LONGEST_NUMBER and text.isascii() and text.isdigit() else None
 
 
 def _words(error: NerveError) -> str:
