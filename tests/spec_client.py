@@ -64,14 +64,14 @@ def judge(mode: str, request: Request, reply: Reply) -> Documented | None:
     _require("x-request-id" in reply.headers, "it has no request id", where)
     resource = find(mode, request.path)
     if resource is None:
-        _before_routing(reply, where, "not_found", "wrong_host")
+        _before_routing(request, reply, where, "not_found", "wrong_host")
         return None
     if request.method == "OPTIONS":
-        _options(resource, reply, where)
+        _options(request, resource, reply, where)
         return None
     call = resource.calls.get(request.method) or (resource.calls.get("GET") if request.method == "HEAD" else None)
     if call is None:
-        _before_routing(reply, where, "method_not_allowed", "wrong_host")
+        _before_routing(request, reply, where, "method_not_allowed", "wrong_host")
         allowed = reply.status != 405 or _allow(reply) == resource.allow
         _require(allowed, f"Allow says {_allow(reply)}, not {resource.allow}", where)
         return None
@@ -106,16 +106,18 @@ def _error(operation_id: str, reply: Reply, where: str) -> Documented:
     return Documented(operation_id, reply.status, names[0])
 
 
-def _before_routing(reply: Reply, where: str, *names: str) -> None:
-    body = _json(reply, where)
-    fitting = [name for name in names if ERRORS[name]["status"] == reply.status and is_error(body, name)]
+def _before_routing(request: Request, reply: Reply, where: str, *names: str) -> None:
+    fitting = [name for name in names if ERRORS[name]["status"] == reply.status]
+    if request.method != "HEAD":
+        body = _json(reply, where)
+        fitting = [name for name in fitting if is_error(body, name)]
     _require(bool(fitting), f"only {names} can be told here", where)
     _retry_after(reply, fitting[0], where)
 
 
-def _options(resource: Resource, reply: Reply, where: str) -> None:
+def _options(request: Request, resource: Resource, reply: Reply, where: str) -> None:
     if reply.status == 421:
-        _before_routing(reply, where, "wrong_host")
+        _before_routing(request, reply, where, "wrong_host")
         return
     _require((reply.status, reply.body) == (204, b""), "OPTIONS is answered with an empty 204", where)
     _require(_allow(reply) == resource.allow, f"Allow says {_allow(reply)}, not {resource.allow}", where)
