@@ -57,9 +57,7 @@ def _first_account(db: apsw.Connection, seed: Seed, configured_hash: str | None)
 
 
 def _setup_token(db: apsw.Connection, seed: Seed, configured_hash: str | None) -> None:
-    token = fact(db, SETUP_TOKEN)
     if load(db, configured_hash).claimed:
-        if token is not None:
-            forget_fact(db, SETUP_TOKEN)
-    elif token is None:
+        forget_fact(db, SETUP_TOKEN)
+    elif fact(db, SETUP_TOKEN) is None:
         set_fact(db, SETUP_TOKEN, seed.setup_token)

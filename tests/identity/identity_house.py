@@ -32,6 +32,7 @@ GATEWAY_SECRET = b"gateway-secret-of-the-tests-0123456789abcdef"
 PASSWORD = "correct horse"
 LOCAL = AuthSettings(jwt_secret=SECRET, bcrypt_cost=4)
 ENDPOINTS = (*auth.ENDPOINTS, *accounts.ENDPOINTS, *setup.ENDPOINTS, *actors.ENDPOINTS)
+_NUMBERS = count(1)  # never twice, also where a test opens a house again
 
 
 def now() -> datetime:
@@ -54,14 +55,12 @@ class Thread:
 
 
 def counting_effects(blocking: Blocking) -> Effects:
-    numbers, secrets = count(1), count(1)
-
     def new_id(kind: str) -> str:
         prefix, digits = ID_FORMS[kind]
-        return f"{prefix}{next(numbers):0{digits}x}"
+        return f"{prefix}{next(_NUMBERS):0{digits}x}"
 
     return Effects(
-        now=now, new_id=new_id, secret=lambda size: f"setup-secret-{next(secrets)}-{'x' * size}", blocking=blocking
+        now=now, new_id=new_id, secret=lambda size: f"setup-secret-{next(_NUMBERS)}-{'x' * size}", blocking=blocking
     )
 
 

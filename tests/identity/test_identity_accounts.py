@@ -186,9 +186,11 @@ async def test_a_malformed_body_is_422(pair: Pair, method: str, path: str, body:
 @pytest.mark.req("ACCT-28", "ACCT-29", "ACCT-30")
 async def test_a_taken_username_is_409(pair: Pair) -> None:
     taken = (409, "Another account has this username.")
+    pair.house.thread.calls.clear()
     assert told(await create(pair.alice, "Alice")) == taken
     assert told(await create(pair.alice, "bob")) == taken
     assert told(await pair.alice.patch(f"/api/accounts/{pair.bob_id}", json={"username": " ALICE"})) == taken
+    assert pair.house.thread.calls == []  # a name that is taken is not worth a hash
     assert (await pair.bob.get("/api/accounts/me")).json["username"] == "bob"
     own = await pair.alice.patch(f"/api/accounts/{pair.bob_id}", json={"username": "BOB", "display_name": "B"})
     assert (own.status, own.json["username"], own.json["display_name"]) == (200, "bob", "B")

@@ -279,6 +279,7 @@ async def test_nothing_but_the_claim_is_allowed_before_it(house: House) -> None:
     ):
         assert (reply.status, reply.json) == (409, sentence)
     assert await house.database.read(fact, "claimed_at") is None
+    assert house.thread.calls == []
     assert (await house.claim()).status == 200
 
 

@@ -146,7 +146,25 @@ async def test_an_over_long_password_never_reaches_bcrypt(house: House) -> None:
     assert max(len(call[0]) for call in house.thread.calls) == 72
 
 
-async def test_a_password_that_changed_during_the_check_does_not_count(house: House) -> None:
+async def test_a_password_that_changes_during_the_check_does_not_count(house: House) -> None:
+    """The check of the old one is in the line behind the change."""
+    alice = await house.alice()
+    house.thread.seconds = 1.0
+    replies: list[Reply] = []
+
+    async def sign_in() -> None:
+        await trio.sleep(1.5)  # the new password is being hashed when this one takes its place
+        replies.append(await house.login())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sign_in)
+        change = {"current_password": PASSWORD, "new_password": "battery staple"}
+        assert (await alice.put("/api/accounts/me/password", json=change)).status == 200
+        assert replies == []
+    assert [reply.status for reply in replies] == [401]
+
+
+async def test_an_account_disabled_during_the_check_does_not_count(house: House) -> None:
     bob_id = await with_bob(house)
     alice = await house.signed_in("alice")
     house.thread.seconds = 1.0
@@ -160,6 +178,14 @@ async def test_a_password_that_changed_during_the_check_does_not_count(house: Ho
         await trio.sleep(0.5)
         await alice.post(f"/api/accounts/{bob_id}/disable")
     assert [reply.status for reply in replies] == [401]
+
+
+async def test_a_disabled_passwordless_account_is_shut(house: House) -> None:
+    """No rule of ours disables the only one; a hand at the database may."""
+    await house.passwordless()
+    await house.database.write(lambda db: db.execute("UPDATE accounts SET enabled = 0"))
+    await house.identity.start()
+    assert (await house.login("anything")).status == 401
 
 
 # --- failures are slowed
@@ -304,6 +330,12 @@ async def test_sixteen_wait_in_all(house: House) -> None:
     assert (await house.login()).status == 200
 
 
+async def test_nothing_is_kept_of_a_peer_once_its_answers_are_out(house: House) -> None:
+    await house.alice()
+    await flood(house, [f"192.0.2.{number}" for number in range(10)] * 2)
+    assert house.identity._sign_in._lines == {}
+
+
 @pytest.mark.parametrize("left", [0, 1])
 async def test_who_leaves_while_waiting_keeps_no_place(house: House, left: int) -> None:
     """The line is empty again once the checks are through, whoever still wants the answers."""
@@ -383,6 +415,16 @@ async def test_nor_after_others_were_let_in(opening: Opening, configured: Callab
     assert (await house.client.get("/api/auth/status")).json["login"] == "username_password"
     assert [(await house.login(word, username="alice")).status for word in ("", "from the file")] == [401, 401]
     assert (await house.login(username="bob")).status == 200
+
+
+async def test_nor_where_the_instance_was_passwordless_before(
+    opening: Opening, configured: Callable[[str], str]
+) -> None:
+    await (await opening(LOCAL)).passwordless()
+    await opening(evolve(LOCAL, password_hash=configured("from the file")))
+    house = await opening(LOCAL)
+    assert (await house.client.get("/api/auth/status")).json["login"] == "password"
+    assert [(await house.login(word)).status for word in ("", "anything", "from the file")] == [401] * 3
 
 
 async def test_a_password_configured_later_counts_on_a_new_and_on_a_passwordless_instance(

@@ -39,9 +39,7 @@ async def desk(opening: Opening, tmp_path: Path) -> AsyncIterator[Desk]:
 
 
 def operator_on(database: InlineDatabase, **options: Any) -> AccountOperator:
-    effects = counting_effects(Thread())
-    effects = evolve(effects, new_id=lambda kind: f"{kind[:3]}_operator_{kind}")
-    return AccountOperator(database, effects, bcrypt_cost=4, **options)
+    return AccountOperator(database, counting_effects(Thread()), bcrypt_cost=4, **options)
 
 
 async def refusal(call: Any) -> str:

@@ -80,6 +80,17 @@ def test_a_success_clears_its_pair_only() -> None:
     assert failures.slowed("p", "other", 1.0)
 
 
+def test_a_name_that_fails_again_is_not_the_one_that_is_forgotten() -> None:
+    failures = Failures()
+    count_failures(failures, [0.0])
+    for number in range(19):
+        count_failures(failures, [1.0 + number], name=f"other {number}")
+    count_failures(failures, [895.0] * 5)
+    count_failures(failures, [896.0], name="one too many")
+    assert not failures.slowed("p", "somebody", 950.0)
+    assert failures.slowed("p", "n", 950.0)
+
+
 def test_the_number_of_peers_is_bounded() -> None:
     failures = Failures(peers=3)
     for number in range(4):
