@@ -1,0 +1,40 @@
+"""Connections above the limits: a 503 for those that can be told, a closed line for the rest."""
+
+import trio
+
+from nerve.asgi.hardened.containment import contained
+from nerve.asgi.hardened.context import Context
+from nerve.asgi.hardened.http1 import refusal
+from nerve.asgi.hardened.wire import Gone, Wire
+
+_AT_ONCE = 64  # a flood must not hold files through its refusals
+_RETRY_SECONDS = b"5"
+
+
+class TurnedAway:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._room = trio.CapacityLimiter(_AT_ONCE)
+
+    async def tell(self, stream: trio.SocketStream, *, secure: bool) -> None:
+        """Waits within ``reset_seconds`` and ``linger_seconds``; closes the socket."""
+        wire = Wire(stream.socket, self._context.limits)
+        try:
+            self._room.acquire_on_behalf_of_nowait(wire)
+        except trio.WouldBlock:
+            wire.reset()
+            return
+        try:
+            if not secure:  # a TLS handshake costs more than the connection would
+                await contained("a refusal", lambda: self._refuse(wire))
+        finally:
+            self._room.release_on_behalf_of(wire)
+            wire.reset()
+
+    async def _refuse(self, wire: Wire) -> None:
+        headers = [(b"retry-after", _RETRY_SECONDS), *self._context.common_headers()]
+        try:
+            wire.put(refusal(503, "too many connections", headers))
+            await wire.finish(linger=True)
+        except Gone:
+            return
