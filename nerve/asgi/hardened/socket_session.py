@@ -96,9 +96,8 @@ class SocketSession:
     async def _await_departure(self) -> None:
         """Before the handshake is answered there is nothing to read: whatever comes is an end."""
         early = b""
-        with self._before_answer:
-            with contextlib.suppress(Gone):
-                early = await self._wire.read(_READ_BYTES)
+        with self._before_answer, contextlib.suppress(Gone):
+            early = await self._wire.read(_READ_BYTES)
         if self._phase is _Phase.CONNECTING:
             if early:
                 await self._refuse(400, "nothing may be sent before the WebSocket is open")
