@@ -9,6 +9,7 @@ from trio.testing import MockClock
 from nerve.identity.service import AuthSettings
 from nerve.store.inline import InlineDatabase, open_inline
 from tests.identity.identity_house import LOCAL, House, Opening, open_house
+from tests.identity.two_people import Pair, create
 
 HERE = Path(__file__).parent
 
@@ -55,3 +56,11 @@ async def opening(database: InlineDatabase) -> AsyncIterator[Opening]:
 async def house(opening: Opening) -> House:
     """Ready, and not claimed yet."""
     return await opening()
+
+
+@pytest.fixture
+async def pair(house: House) -> Pair:
+    alice = await house.alice()
+    alice_id = (await alice.get("/api/accounts/me")).json["id"]
+    made = await create(alice)
+    return Pair(house, alice, await house.signed_in("bob"), alice_id, made.json["id"])
