@@ -11,6 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from nerve.cli.daemon import STOP_SECONDS, Ended, terminate
+from nerve.config import Paths
 from tests.live.instance import Instance, eventually
 
 pytestmark = pytest.mark.slow
@@ -128,9 +130,6 @@ def test_another_process_with_the_number_of_a_dead_daemon_is_not_taken_for_it(in
 def test_a_daemon_that_does_not_end_is_killed(instance: Instance) -> None:
     child = instance.foreground()
     child.send_signal(signal.SIGSTOP)
-    from nerve.cli.daemon import Ended, terminate
-    from nerve.config import Paths
-
     paths = Paths(
         home=instance.home, config_dir=instance.home, config_dir_source="default", workspace=instance.workspace
     )
@@ -142,7 +141,7 @@ def test_a_daemon_that_does_not_end_is_killed(instance: Instance) -> None:
         child.poll()
 
     assert terminate(child.pid, paths, sleep=sleep) is Ended.KILLED
-    assert sum(waited) >= 15
+    assert sum(waited) == pytest.approx(STOP_SECONDS, abs=0.5)
     assert child.wait(5) == -signal.SIGKILL
 
 
