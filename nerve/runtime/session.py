@@ -70,7 +70,9 @@ class SessionRunner:
     wanted: bool = False
     resting: bool = False  # the queue is empty: what comes now starts at once
     turn: RunningTurn | None = None
-    model: str = ""
+    model: str = ""  # the one that serves
+    _base: str = ""  # the session's, or its runtime's own
+    _asked: str = ""  # what the runtime was last asked to serve with
     closed: trio.Event = field(factory=trio.Event)
     slot: ClientSlot = field(init=False)
     capabilities: Capabilities | None = None
@@ -291,13 +293,17 @@ class SessionRunner:
         self.capabilities = client.capabilities
         if client is not before or not self.model:
             facts = await self._house.database.read(turns.runtime_facts, self.session_id)
-            self.model = facts.model or self._house.backends.adapter(facts.backend).default_model
+            self.model = self._base = facts.model or self._house.backends.adapter(facts.backend).default_model
+            self._asked = self._base
         if turn.unwanted:
             turn.scope.cancel()  # nothing has been sent, so there is nothing to interrupt
             return
         entry = turn.entry
+        # A message's own model is for its turn only: the next one asks for the session's again.
+        model = entry.model or (self._base if self._asked != self._base else None)
+        self._asked = entry.model or self._base
         turn.reach = Reach.SENDING
-        await client.prompt(TurnPrompt(turn.id, entry.content, TurnSource(entry.source), entry.model))
+        await client.prompt(TurnPrompt(turn.id, entry.content, TurnSource(entry.source), model))
         turn.reach = Reach.SENT
 
     async def _finish(self, turn: RunningTurn) -> None:
