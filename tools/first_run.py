@@ -129,7 +129,11 @@ async def show_turn(address: str, token: str) -> None:
     """Send the play to ``main`` and write what streams back to the terminal."""
     with trio.fail_after(TURN_SECONDS):
         async with open_socket(address, token, session_id="main") as live:
+            thinking = False
             async for frame in await live.turn("main", PLAY):
+                if thinking and isinstance(frame, TokenFrame):
+                    sys.stdout.write("\n\n")
+                thinking = isinstance(frame, ThinkingFrame)
                 sys.stdout.write(_shown(frame))
                 sys.stdout.flush()
 
