@@ -350,21 +350,22 @@ class Supervisor:
 
     async def _tell_refused(self, session_id: str, entries: Sequence[QueuedMessage]) -> None:
         left = [gone(entry, RemovalReason.REFUSED) for entry in entries]
-        strangers: dict[Subscriber, None] = {}  # who sent something and is bound elsewhere by now
+        senders = [(entry, self._senders.get(entry.id)) for entry in entries]
         for entry in entries:
-            sender = self._senders.get(entry.id)
-            if sender is not None:
-                self.house.hub.publish_to(sender, refusal(session_id, ErrorCode.SHUTTING_DOWN, entry.client_msg_id))
-                if not self.house.hub.is_bound(sender, session_id):
-                    strangers[sender] = None
             self._settle_unrun(entry.id, ERRORS[ErrorCode.SHUTTING_DOWN].message, refused=True)
+        hub = self.house.hub
         await publish_queue(self.house, session_id, *left)
+        # Who sent something and is bound elsewhere by now is told as well.
+        strangers = dict.fromkeys(s for _, s in senders if s is not None and not hub.is_bound(s, session_id))
         for stranger in strangers:
             await publish_queue(self.house, session_id, *left, only=stranger)
+        for entry, sender in senders:
+            if sender is not None:
+                hub.publish_to(sender, refusal(session_id, ErrorCode.SHUTTING_DOWN, entry.client_msg_id))
 
 
 def refusal(session_id: str, code: ErrorCode, client_msg_id: str | None) -> ErrorFrame:
-    """What the sender of a refused message is told (its removal follows as ``queue_update``)."""
+    """What the sender of a refused message is told after its removal by ``queue_update``."""
     return ErrorFrame(session_id=session_id, error=ERRORS[code].message, client_msg_id=client_msg_id)
 
 

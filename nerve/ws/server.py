@@ -198,12 +198,12 @@ class _Talk:
         try:
             await self._supervisor.submit(submit.session_id, message, sender=self.outbox)
         except NerveError as error:
+            if error.code in REFUSED:  # the removal, then the error that says why
+                left = RemovedEntry(queue_id=None, client_msg_id=submit.client_msg_id, reason=RemovalReason.REFUSED)
+                await publish_queue(self._supervisor.house, submit.session_id, left, only=self.outbox)
             self._send(
                 ErrorFrame(session_id=submit.session_id, error=_words(error), client_msg_id=submit.client_msg_id)
             )
-            if error.code in REFUSED:
-                left = RemovedEntry(queue_id=None, client_msg_id=submit.client_msg_id, reason=RemovalReason.REFUSED)
-                await publish_queue(self._supervisor.house, submit.session_id, left, only=self.outbox)
 
     def _stopped(self, session_id: str, answer: TurnStop | NerveError) -> None:
         self._stopping.discard(session_id)
