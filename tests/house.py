@@ -17,8 +17,8 @@ import jwt
 import trio
 from attrs import define, evolve, field, frozen
 
+from nerve.app import OpenHouse, _auth_settings, _living
 from nerve.app import Start as ProcessStart
-from nerve.app import _auth_settings, _living
 from nerve.asgi import App, HttpPolicy
 from nerve.config import Config, Secret, homes, load
 from nerve.contract.route import Endpoint
@@ -26,7 +26,6 @@ from nerve.effects import ID_FORMS, Effects
 from nerve.errors import ErrorCode, NerveError
 from nerve.identity.service import AuthSettings, Identity
 from nerve.routes import ENDPOINTS
-from nerve.runtime.supervisor import Supervisor
 from nerve.services import Services
 from nerve.store.database import Database
 from nerve.store.inline import open_inline
@@ -55,8 +54,7 @@ class BrokenByTest(RuntimeError):
 class HouseFaults:
     """Implements ``Faults``."""
 
-    supervisor: Supervisor | None = None
-    database: Database | None = None
+    whole: OpenHouse | None = None
     refusal: ErrorCode | None = None
     broken: bool = False
 
@@ -67,15 +65,26 @@ class HouseFaults:
         self.broken = True
 
     def shut_down(self) -> None:
-        assert self.supervisor is not None
-        self.supervisor.refuse_new()
+        self._house.supervisor.refuse_new()
+
+    async def close_down(self) -> None:
+        await self._house.close_down()
+
+    def write_scenario(self, name: str, text: str) -> None:
+        directory = self._house.services.config.workspace / "scenarios"
+        directory.mkdir(exist_ok=True)
+        (directory / name).write_text(text, encoding="utf-8")
+
+    @property
+    def _house(self) -> OpenHouse:
+        assert self.whole is not None
+        return self.whole
 
     async def forget_password(self, account_id: str) -> None:
         def forget(db: apsw.Connection) -> None:
             db.execute("UPDATE accounts SET password_hash = NULL WHERE id = ?", (account_id,))
 
-        assert self.database is not None
-        await self.database.write(forget)
+        await self._house.services.database.write(forget)
 
     def around(self, endpoint: Endpoint[Services]) -> Endpoint[Services]:
         async def handler(services: Services, caller: Any, params: Any, body: Any) -> Any:
@@ -210,7 +219,7 @@ async def open_house(
         await identity.start()
         process = ProcessStart("0" * 16, after_crash=False)
         async with _living(config, effects, database, identity, process, "127.0.0.1") as whole:
-            faults.supervisor, faults.database = whole.supervisor, database
+            faults.whole = whole
             house = _house(whole.services, start, faults, effects)
             await house.settle()
             yield house

@@ -39,7 +39,7 @@ class Keys(Protocol):
 
 
 class Faults(Protocol):
-    """What can be made to go wrong inside the server.  Nothing is wrong at first."""
+    """What can be done inside the server, and made to go wrong.  Nothing is wrong at first."""
 
     def refuse_writes(self, code: str) -> None:
         """From here on the store refuses every write, as with ``store_full`` or ``store_busy``."""
@@ -55,6 +55,14 @@ class Faults(Protocol):
 
     def shut_down(self) -> None:
         """The server begins to shut down: it refuses messages."""
+        ...
+
+    async def close_down(self) -> None:
+        """The server goes down in good order: what runs is interrupted, sockets are closed."""
+        ...
+
+    def write_scenario(self, name: str, text: str) -> None:
+        """Put a scenario file into the workspace: what the scripted runtime plays at a prompt."""
         ...
 
 
