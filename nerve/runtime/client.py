@@ -10,6 +10,7 @@ from attrs import define, field
 
 from nerve.adapters.protocol import AgentClient, AgentEvent, RuntimeGone, SessionSpec
 from nerve.domain.turns import KILL_SECONDS
+from nerve.errors import NerveError
 from nerve.runtime.backends import Backends
 from nerve.runtime.house import House
 from nerve.store import snapshots, turns
@@ -137,7 +138,9 @@ class ClientSlot:
             if not started:
                 raise
             cause = _sole(exc)
-            if not isinstance(cause, RuntimeGone):
+            if isinstance(cause, NerveError):  # the store refused to record what it said
+                log.warning("the runtime of session %s is closed: %s", self.session_id, cause.message)
+            elif not isinstance(cause, RuntimeGone):
                 log.error("the runtime of session %s failed", self.session_id, exc_info=exc)
         finally:
             self.client = self._scope = None
