@@ -27,6 +27,15 @@ def run_autojump(fn: Callable[[], Any], clock: object = None, **options: Any) ->
     return trio.run(fn, clock=MockClock(autojump_threshold=0), **options)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "local: needs a hand inside the server, not only its address")
+
+
+def marked(value: Any, local: bool) -> Any:
+    """A parameter, marked if its scenario is local."""
+    return pytest.param(value, marks=pytest.mark.local) if local else value
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Nothing here waits for real.  (pytest-trio only looks at clocks that a test function names itself.)"""

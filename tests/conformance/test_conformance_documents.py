@@ -21,6 +21,7 @@ async def served(subject: Subject, operation_id: str) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 async def test_the_openapi_document_is_valid(subject: Subject) -> None:
     document = await served(subject, "meta.openapi")
     assert document["openapi"].startswith("3.1.")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.conftest import Opening
+from tests.conformance.conftest import Opening, marked
 from tests.conformance.scenarios_frames import REMOVALS, SCENARIOS, talking
 from tests.conformance.subject import Start, Subject, new_session
 from tests.contract.spec_reader import CLIENT, SERVER
@@ -29,11 +29,9 @@ def test_frames_of_later_parts_are_told_apart() -> None:
     assert {kind for kind, _ in PROMISED} == SERVER.keys() - FUTURE
 
 
-@pytest.mark.req(
-    *("WS-29", "WS-30", "WS-31", "WS-32", "WS-33", "WS-34", "WS-35", "WS-36", "WS-40", "WS-43", "WS-45", "WS-46"),
-    *("WS-47", "WS-51", "WS-54", "WS-58", "WS-66"),
-)
-@pytest.mark.parametrize("promised", sorted(PROMISED), ids="-".join)
+@pytest.mark.req("WS-29", "WS-30", "WS-31", "WS-32", "WS-33", "WS-34", "WS-35", "WS-36", "WS-40", "WS-43", "WS-45")
+@pytest.mark.req("WS-46", "WS-47", "WS-51", "WS-54", "WS-58", "WS-66", "WS-76", "AGENT-02", "AGENT-15", "AGENT-17")
+@pytest.mark.parametrize("promised", [marked(p, SCENARIOS[p].local) for p in sorted(PROMISED)], ids="-".join)
 async def test_promised_frame_is_sent(promised: tuple[str, str], opening: Opening) -> None:
     """It looks like its example: the same keys, so that each way a frame may look is seen."""
     scenario, example = SCENARIOS[promised], PROMISED[promised]
@@ -44,7 +42,7 @@ async def test_promised_frame_is_sent(promised: tuple[str, str], opening: Openin
 
 
 @pytest.mark.req("WS-51")
-@pytest.mark.parametrize("reason", REASONS)
+@pytest.mark.parametrize("reason", [marked(reason, REMOVALS[reason].local) for reason in REASONS])
 async def test_each_way_out_of_the_queue_is_told(reason: str, opening: Opening) -> None:
     async with opening() as subject:
         update = await REMOVALS[reason].play(subject)

@@ -200,6 +200,7 @@ async def test_any_whole_number_is_clamped_and_anything_else_is_422(
 # --- at once ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.req("GEN-11")
 async def test_many_at_once_are_as_good_as_one_after_the_other(opening: Opening) -> None:
     async with opening(start_of("sessions.create")) as subject:

@@ -20,6 +20,7 @@ def filled(template: str) -> str:
 
 
 # The observer holds every answer against spec/: here a 405 has exactly the documented methods in Allow.
+@pytest.mark.slow
 @pytest.mark.req("GEN-01", "GEN-07")
 @pytest.mark.parametrize("mode", STARTS)
 async def test_a_wrong_method_is_405_and_names_the_right_ones(mode: str, opening: Opening) -> None:
@@ -44,6 +45,7 @@ def strays(template: str) -> Iterator[str]:
     yield path + "/%ff"
 
 
+@pytest.mark.slow
 @pytest.mark.req("GEN-01", "GEN-02")
 async def test_an_unknown_route_is_404(subject: Subject) -> None:
     known = [stray for resource in resources("local") for stray in strays(resource.template)]

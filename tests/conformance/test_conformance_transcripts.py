@@ -170,6 +170,7 @@ def test_every_transcript_is_staged() -> None:
     assert STAGINGS.keys() == TRANSCRIPTS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.req("WS-41", "WS-43", "WS-44", "WS-45")
 @pytest.mark.parametrize("name", TRANSCRIPTS)
 async def test_transcript_happens(name: str, opening: Opening) -> None:
