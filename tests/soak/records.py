@@ -23,16 +23,23 @@ class Turn:
 
 @frozen
 class Records:
-    """One moment of the database.  ``waiting`` and ``quarantined`` are by session."""
+    """One moment of the database.  ``waiting`` is by session, ``starts`` are the instants of all starts so far."""
 
     turns: tuple[Turn, ...]
     waiting: dict[str, list[str]]
     quarantined: frozenset[str]
-    starts: int
-    newest_start: str
+    starts: tuple[str, ...]
 
     def settled(self) -> list[Turn]:
         return [turn for turn in self.turns if turn.state != "running"]
+
+    def cut_off_by_start(self) -> list[set[str]]:
+        """For each start but the newest: the sessions whose turns its end cut off."""
+        until = [*self.starts[1:], "9"]
+        return [
+            {turn.session_id for turn in self.turns if turn.state == "interrupted" and begun <= turn.started_at < end}
+            for begun, end in zip(self.starts[:-1], until, strict=False)
+        ]
 
     def check(self) -> None:
         """Every turn is one user row, and an assistant's once it ended; only the newest start has turns running."""
@@ -42,7 +49,7 @@ class Records:
         for turn in self.turns:
             assert turn.user_rows == 1, turn
             assert turn.assistant_rows == (0 if turn.state == "running" else 1), turn
-            assert turn.state != "running" or turn.started_at >= self.newest_start, f"left open: {turn}"
+            assert turn.state != "running" or turn.started_at >= self.starts[-1], f"left open: {turn}"
 
 
 _TURNS = """
@@ -59,13 +66,11 @@ def read(database: Path) -> Records:
         waiting: dict[str, list[str]] = {}
         for session_id, message_id in db.execute("SELECT session_id, client_msg_id FROM queue_entries ORDER BY n"):
             waiting.setdefault(session_id, []).append(message_id)
-        starts, newest = next(db.execute("SELECT max(id), max(started_at) FROM daemon_starts"))
         return Records(
             turns=tuple(Turn(*row) for row in db.execute(_TURNS)),
             waiting=waiting,
             quarantined=frozenset(row[0] for row in db.execute("SELECT id FROM sessions WHERE quarantined = 1")),
-            starts=starts,
-            newest_start=newest,
+            starts=tuple(row[0] for row in db.execute("SELECT started_at FROM daemon_starts ORDER BY id")),
         )
 
 

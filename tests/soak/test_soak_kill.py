@@ -38,7 +38,6 @@ class Trial:
     breaker: LoopBreaker = field(factory=LoopBreaker)
     known: set[str] = field(factory=set)  # turns that were settled before
     killed_at: float = 0.0
-    starts: int = 1
     interrupted: int = 0
     quarantines: int = 0
     oldest_loss: float = 0.0  # seconds before a kill
@@ -83,10 +82,7 @@ class Trial:
             self._check_partial(turn)
         self.known |= {turn.id for turn in fresh}
         self.interrupted += len(cut_off)
-        before_us, self.starts = self.starts, now.starts
-        self.breaker.died(
-            {turn.session_id for turn in cut_off}, now.quarantined, idle_deaths=now.starts - before_us - 1
-        )
+        self.breaker.restarted(now)
 
     def _check_acknowledged(self, now: Records) -> None:
         for session_id, speaker in self.speakers.items():

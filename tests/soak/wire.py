@@ -48,13 +48,16 @@ class Wire:
     async def open(self, target: str, token: str) -> None:
         headers = [(b"authorization", f"Bearer {token}".encode())]
         await self._write(Request(host="127.0.0.1", target=target, extra_headers=headers))
-        while True:
+        accepted = False
+        while not accepted:
             for event in await self._events():
                 match event:
                     case AcceptConnection():
-                        return
+                        accepted = True
                     case RejectConnection():
                         raise WireEnded(LOST)
+                    case _:
+                        await self._take(event)  # the first frames may come with the handshake
 
     async def receive(self) -> bytes:
         """The text of the next frame.  Raises WireEnded once everything that came was given."""
@@ -72,6 +75,10 @@ class Wire:
         """Vanish as a client does whose machine fell over: a reset, and not a word before it."""
         self._stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._stream.socket.close()
+
+    def shrink(self) -> None:
+        """A small window, so that a server soon can't send to a client that does not read."""
+        self._stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 
     async def aclose(self) -> None:
         await trio.aclose_forcefully(self._stream)
