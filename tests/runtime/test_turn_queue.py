@@ -97,7 +97,7 @@ async def test_turns_follow_each_other_one_at_a_time(house: House) -> None:
     session_id = await house.create()
     async with tab(house.bob, session_id) as bob, trio.open_nursery() as nursery:
         for n in range(10):
-            nursery.start_soon(house.run, session_id, play("- say: a", "- wait: 1", f"- say: '{n}'"))
+            nursery.start_soon(house.run, session_id, play("- say: a", "- wait: 0.5", f"- say: '{n}'"))
         for _ in range(10):
             await bob.turn()
     running = [frame["is_running"] for frame in of(bob.frames, "session_running")]
