@@ -36,5 +36,5 @@ covered:  ## Which requirements of spec/requirements.md a test names
 bench:
 	$(PYTHON) -m benchmarks
 
-soak:  ## The long proofs; CI runs a sample of each
-	$(PYTHON) -m pytest -m soak
+soak:  ## The long proofs in full, about half an hour; CI and ./test run a sample of each
+	NERVE_SOAK=whole $(PYTHON) -m pytest -m soak

@@ -13,8 +13,10 @@ from tests.soak.daemon import Daemon
 def rng(capsys: pytest.CaptureFixture[str]) -> random.Random:
     """Seeded; the seed is shown so that a failure can be replayed with NERVE_SOAK_SEED."""
     seed = scale.seed(lambda: random.randrange(1 << 32))
+    line = f"NERVE_SOAK={scale.SCALE} NERVE_SOAK_SEED={seed}"
+    print(line)  # a failure shows it
     with capsys.disabled():
-        print(f"\nNERVE_SOAK={scale.SCALE} NERVE_SOAK_SEED={seed}")
+        print(f"\n{line}")
     return random.Random(seed)
 
 
@@ -23,6 +25,7 @@ def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
     """Show a measured figure beside the dots."""
 
     def show(line: str) -> None:
+        print(line)
         with capsys.disabled():
             print(line)
 

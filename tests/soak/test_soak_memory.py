@@ -16,8 +16,10 @@ MB, KIB = 1_000_000, 1024
 IDLE_BYTES = 70 * MB
 SOCKETS = amount(sample=200, whole=1_000)
 SOCKET_BYTES = 60 * KIB
+SETTLE_SECONDS = amount(sample=1.0, whole=25.0)  # a server may need a ping to notice that a line is gone
+SECOND_WAVE = amount(sample=0.10, whole=0.05)
 STEPS = 1_000  # of one play; neighbours of different kinds are never merged, so each is a frame
-WARM_FRAMES = amount(sample=15_000, whole=50_000)  # the log has reached its bound of 10,000 by then
+WARM_FRAMES = amount(sample=12_000, whole=50_000)  # the log has reached its bound of 10,000 by then
 FRAMES = amount(sample=20_000, whole=1_000_000)
 LEAST_SECONDS = amount(sample=0, whole=20 * 60)
 FOLLOWERS = 2
@@ -41,7 +43,7 @@ async def test_idle_and_idle_sockets(daemon: Daemon, say: Callable[[str], None])
             await wire.receive()
         with_sockets = await _resident(daemon)
     each = (with_sockets - idle) / SOCKETS
-    await _resident(daemon)
+    await trio.sleep(SETTLE_SECONDS)
     async with AsyncExitStack() as sockets:
         for _ in range(SOCKETS):
             await sockets.enter_async_context(open_wire(daemon.port, daemon.token))
@@ -49,7 +51,7 @@ async def test_idle_and_idle_sockets(daemon: Daemon, say: Callable[[str], None])
     say(f"idle {idle / MB:.1f} MB, {each / KIB:.1f} KiB a socket ({SOCKETS}), the same again {again / MB:.1f} MB")
     assert idle <= IDLE_BYTES
     assert each <= SOCKET_BYTES
-    assert again <= with_sockets * (1 + GROWTH), "sockets that are gone left something behind"
+    assert again <= with_sockets * (1 + SECOND_WAVE), "sockets that are gone left something behind"
 
 
 @pytest.mark.soak
