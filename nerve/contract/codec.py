@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 import attrs
 import orjson
 from cattrs import Converter
+from cattrs.fns import identity
 from cattrs.gen import make_dict_unstructure_fn, override
 
 from nerve.contract import rules
@@ -205,8 +206,15 @@ def _unstructure_factory(cls: type[Any], converter: Converter) -> Any:
     return make_dict_unstructure_fn(cls, converter, **omit)  # type: ignore[arg-type]
 
 
+def _stays_as_it_is(annotation: Any) -> bool:
+    """``str | None`` and the like, which cattrs would ask about one by one."""
+    return get_origin(annotation) in (UnionType, Union) and set(get_args(annotation)) <= _PLAIN
+
+
+_PLAIN = {str, int, float, bool, type(None)}
 _converter = Converter(detailed_validation=False)
 _converter.register_unstructure_hook(datetime, instant)
+_converter.register_unstructure_hook_func(_stays_as_it_is, identity)
 _converter.register_unstructure_hook_factory(attrs.has, _unstructure_factory)
 
 
