@@ -1,7 +1,9 @@
 """How a turn's end is recorded and told: one transaction, then the last frames of the turn."""
 
 import logging
+from functools import partial
 
+import apsw
 import trio
 
 from nerve.contract.generated.frames_server import (
@@ -54,7 +56,7 @@ async def record_end(house: House, session_log: SessionLog, turn: RunningTurn, m
     while True:
         try:
             with trio.CancelScope(shield=True):
-                await session_log.record(frames, _write_end, house, end, release=True)
+                await session_log.record(frames, _write_end, house, end, at_end=partial(_trim, house, end.session_id))
             return TurnOutcome(state, message.content, reason, turn.killed)
         except NerveError as refusal:
             if refusal.code not in (ErrorCode.STORE_FULL, ErrorCode.STORE_BUSY):
@@ -66,10 +68,12 @@ async def record_end(house: House, session_log: SessionLog, turn: RunningTurn, m
         waited += RETRY_SECONDS
 
 
-def _write_end(db: object, house: House, end: TurnEnd) -> None:
-    now = house.effects.now()
-    turns.end(db, end, now)  # type: ignore[arg-type]
-    event_log.trim(db, end.session_id, house.limits.log_frames, now - house.limits.log_age)  # type: ignore[arg-type]
+def _write_end(db: apsw.Connection, house: House, end: TurnEnd) -> None:
+    turns.end(db, end, house.effects.now())
+
+
+def _trim(house: House, session_id: str, db: apsw.Connection) -> None:
+    event_log.trim(db, session_id, house.limits.log_frames, house.effects.now() - house.limits.log_age)
 
 
 def closing_frames(turn: RunningTurn, state: TurnState, reason: str | None) -> list[LoggedFrame]:

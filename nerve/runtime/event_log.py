@@ -103,32 +103,33 @@ class SessionLog:
         frames: Sequence[LoggedFrame],
         fn: Callable[..., Any] = _nothing,
         *args: Any,
-        release: bool = False,
+        at_end: Callable[[apsw.Connection], None] | None = None,
     ) -> None:
         """Write ``fn``'s rows and the frames as one transaction, then publish the frames.
 
         Waits for deltas before it and for the disk.  If it raises, nothing was written and nothing published;
-        cancelled before its transaction began, the same.  ``release`` gives unused numbers back (at a turn's end).
+        cancelled before its transaction began, the same.  ``at_end``, for the frames that end a turn, is done after
+        they are written, and the unused numbers of the block are given back.
         """
-        await self.record_made(lambda db: (fn(db, *args), frames), release=release)
+        await self.record_made(lambda db: (fn(db, *args), frames), at_end=at_end)
 
     async def record_made(
         self,
         make: Callable[[apsw.Connection], tuple[T, Sequence[LoggedFrame]]],
         *,
         skip: Callable[[T], Subscriber | None] = _nobody,
-        release: bool = False,
+        at_end: Callable[[apsw.Connection], None] | None = None,
     ) -> T:
         """As ``record``, for frames that only the transaction knows; ``skip`` names a socket that is left out."""
         async with self._lock:
             await self._emit()
-            written: tuple[T, list[LogRow]] = await self._database.write(self._write, make, release)
+            written: tuple[T, list[LogRow]] = await self._database.write(self._write, make, at_end)
             result, numbered = written
             # From here to the last publish nothing waits, so what is recorded is always published.
             if numbered:
                 self.last_seq = numbered[-1].seq
             self.saved_seq = self.last_seq
-            self._reserved = self.last_seq if release else max(self._reserved, self.last_seq)
+            self._reserved = max(self._reserved, self.last_seq) if at_end is None else self.last_seq
             self._unsaved.clear()
             left_out = skip(result)
             for row in numbered:
@@ -136,14 +137,18 @@ class SessionLog:
             return result
 
     def _write(
-        self, db: apsw.Connection, make: Callable[[apsw.Connection], tuple[T, Sequence[LoggedFrame]]], release: bool
+        self,
+        db: apsw.Connection,
+        make: Callable[[apsw.Connection], tuple[T, Sequence[LoggedFrame]]],
+        at_end: Callable[[apsw.Connection], None] | None,
     ) -> tuple[T, list[LogRow]]:
         result, frames = make(db)
         numbered = [self._row(frame, self.last_seq + n) for n, frame in enumerate(frames, 1)]
         rows.append(db, self.session_id, [*self._unsaved, *numbered], self._effects.now())
         last = numbered[-1].seq if numbered else self.last_seq
-        if release:
+        if at_end is not None:
             rows.release(db, self.session_id, last)
+            at_end(db)
         elif last > self._reserved:
             rows.reserve(db, self.session_id, last)
         return result, numbered

@@ -102,6 +102,10 @@ def piece(kind: str, text: str) -> TokenFrame | ThinkingFrame | ToolOutputFrame:
             return ToolOutputFrame(session_id=SESSION, tool_use_id=kind, content=text)
 
 
+def nothing_more(db: apsw.Connection) -> None:
+    """No bounds to trim to."""
+
+
 def kind_of(frame: dict[str, Any]) -> str:
     return str(frame["tool_use_id"]) if frame["type"] == "tool_output" else str(frame["type"])
 
@@ -156,7 +160,7 @@ async def _live(living: Life, rest: list[Action]) -> bool:
                 await living.log.record(frames)
             case ("end",):
                 living.said.append(("stopped", ""))
-                await living.log.record([StoppedFrame(session_id=SESSION)], release=True)
+                await living.log.record([StoppedFrame(session_id=SESSION)], at_end=nothing_more)
             case ("pause", seconds):
                 await trio.sleep(seconds)
             case ("crash",):
@@ -303,7 +307,7 @@ def test_a_block_is_reserved_before_its_first_number_is_shown() -> None:
         await trio.sleep(0.02)
         assert await reserved() == [(1 + BLOCK,)]
         # The unused rest is given back at the end of a turn, and what is shown next goes on from there.
-        await living.log.record([StoppedFrame(session_id=SESSION)], release=True)
+        await living.log.record([StoppedFrame(session_id=SESSION)], at_end=nothing_more)
         assert await reserved() == [(2,)]
         await living.log.record([StoppedFrame(session_id=SESSION)])
         assert await reserved() == [(3,)]
