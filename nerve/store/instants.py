@@ -1,6 +1,7 @@
 """Instants as the database keeps them: UTC, ISO 8601 with milliseconds and Z; text order is time order."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def to_text(instant: datetime) -> str:
@@ -10,6 +11,7 @@ def to_text(instant: datetime) -> str:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
+@lru_cache(maxsize=4096)  # the same rows are read again and again, and their instants repeat
 def from_text(text: str) -> datetime:
     """The aware UTC instant that ``to_text`` wrote.  ValueError for text of another form."""
     instant = datetime.fromisoformat(text)
