@@ -17,7 +17,7 @@ from tests.soak.daemon import free_port
 ROUNDS = 9
 SECONDS = 1.0
 CONNECTIONS = 16
-PAGE = "/api/sessions?limit=50"
+PAGE = "/api/sessions"
 
 
 def measure() -> list[Figure]:
