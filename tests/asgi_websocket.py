@@ -29,6 +29,7 @@ class WebSocketClient(Connection):
         self._accepted = False
         self._decided = trio.Event()
         self._closed: Closed | None = None
+        self._given_up = False
         self._refusal: tuple[int, tuple[tuple[bytes, bytes], ...]] | None = None
         self._refusal_body = bytearray()
         self._refused: Refused | None = None
@@ -180,6 +181,7 @@ class WebSocketClient(Connection):
         if len(reason.encode("utf-8")) > 123:
             self.violation("a close reason has at most 123 bytes")
         closed = Closed(code, reason)
+        self._given_up = True  # an app may give up on a close that a full window doesn't carry
         await self._frames_in.send(closed)
         self._closed = closed
         self._to_app.send_nowait({"type": "websocket.disconnect", "code": code})
@@ -189,6 +191,6 @@ class WebSocketClient(Connection):
         self._frames_in.close()
 
     def _returned(self) -> None:
-        if self.left or self._closed is not None or self._refused is not None:
+        if self.left or self._given_up or self._refused is not None:
             return
         self.violation("the app returned without closing the socket" if self._accepted else "no answer to the upgrade")

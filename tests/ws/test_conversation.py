@@ -172,6 +172,7 @@ _KEYS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(_TYPES, st.dictionaries(_KEYS, _JSON | st.just("main"), max_size=6))
 def test_nothing_that_a_client_says_breaks_the_conversation(kind: str, fields: dict[str, Any]) -> None:
     commands = said(json.dumps({"type": kind, **fields}))
