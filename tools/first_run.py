@@ -15,7 +15,7 @@ import httpx
 import trio
 from attrs import frozen
 
-from nerve.client import NerveClient, Refusal, SocketEnded, TurnRefused, open_client, open_socket
+from nerve.client import ApiError, NerveClient, SocketEnded, TurnRefused, Unreachable, open_client, open_socket
 from nerve.contract.generated.entities import LoginState
 from nerve.contract.generated.frames_server import (
     DoneFrame,
@@ -181,10 +181,10 @@ def main() -> int:
         trio.run(first_run)
     except FirstRunFailed as failed:
         print(f"The first run failed: {failed}", file=sys.stderr)
-    except (Refusal, SocketEnded, TurnRefused) as refused:
+    except (ApiError, SocketEnded, TurnRefused) as refused:
         print(f"The server refused: {refused}", file=sys.stderr)
-    except httpx.HTTPError as lost:
-        print(f"The server can't be reached: {lost}", file=sys.stderr)
+    except Unreachable as lost:
+        print(lost, file=sys.stderr)
     except trio.TooSlowError:
         print(f"The turn did not end within {TURN_SECONDS:.0f} s.", file=sys.stderr)
     except KeyboardInterrupt:

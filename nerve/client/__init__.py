@@ -1,15 +1,34 @@
-"""A client of the contract: REST over httpx, WebSocket over trio-websocket.  Knows ``nerve.contract`` and no more."""
+"""A client of the contract, for trio: REST, one WebSocket, and sessions that are followed whatever becomes of the line.
 
-from nerve.client.rest import NerveClient, Refusal, open_client
-from nerve.client.socket import ClientSocket, ClientTurn, SocketEnded, TurnRefused, open_socket
+``nerve.client.plain`` is the same for programs without an event loop.  Knows ``nerve.contract`` and no more.
+"""
+
+from nerve.client.backoff import Backoff
+from nerve.client.errors import ApiError, SessionGone, SocketEnded, TurnLost, TurnRefused, Unreachable
+from nerve.client.following import CaughtUp, Disconnected, LiveEvent, Unconfirmed
+from nerve.client.live import LiveSession
+from nerve.client.rest import NerveClient, open_client
+from nerve.client.socket import ClientSocket, ClientTurn, open_socket
+from nerve.client.turns import Phase, TurnWatch
 
 __all__ = [
+    "ApiError",
+    "Backoff",
+    "CaughtUp",
     "ClientSocket",
     "ClientTurn",
+    "Disconnected",
+    "LiveEvent",
+    "LiveSession",
     "NerveClient",
-    "Refusal",
+    "Phase",
+    "SessionGone",
     "SocketEnded",
+    "TurnLost",
     "TurnRefused",
+    "TurnWatch",
+    "Unconfirmed",
+    "Unreachable",
     "open_client",
     "open_socket",
 ]

@@ -1,5 +1,6 @@
-"""The WebSocket half: frames as the contract's models, and one turn from a message to its end."""
+"""One WebSocket, from its opening to its end: frames as the contract's models, and one turn's frames."""
 
+import ssl
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,32 +8,25 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import trio
-from attrs import define, field, frozen
-from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection, wrap_client_stream
+from attrs import define, frozen
+from trio_websocket import ConnectionClosed, ConnectionRejected, HandshakeError, WebSocketConnection, wrap_client_stream
+from wsproto.utilities import ProtocolError
 
+from nerve.client.errors import SocketEnded, TurnRefused
+from nerve.client.turns import TurnWatch
 from nerve.contract import codec
 from nerve.contract.generated.frames_client import ClientFrame, MessageFrame
-from nerve.contract.generated.frames_server import (
-    SERVER_FRAMES,
-    DoneFrame,
-    ErrorFrame,
-    QueueUpdateFrame,
-    RemovalReason,
-    ServerFrame,
-    StoppedFrame,
-)
-from nerve.contract.unset import UNSET
+from nerve.contract.generated.frames_server import SERVER_FRAMES, ServerFrame
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024  # a snapshot of a long turn is one frame
+OPEN_SECONDS = 10.0
+SEND_SECONDS = 30.0
 CLOSE_SECONDS = 2.0
+REASON_SECONDS = 1.0  # between a refusal and the error that explains it
+PROTOCOL_ERROR = 1002
+ABNORMAL = 1006
 
-
-class SocketEnded(Exception):
-    """The server closed the socket, or did not open it."""
-
-
-class TurnRefused(Exception):
-    """The message did not become a turn; the text says why."""
+Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
 
 @frozen(eq=False)
@@ -42,10 +36,14 @@ class ClientSocket:
     _connection: WebSocketConnection
 
     async def send(self, frame: ClientFrame) -> None:
+        """Waits while the server does not read, at most ``SEND_SECONDS``."""
         try:
-            await self._connection.send_message(codec.encode(frame).decode())
+            with trio.fail_after(SEND_SECONDS):
+                await self._connection.send_message(codec.encode(frame).decode())
         except ConnectionClosed as closed:
             raise _ended(closed) from None
+        except trio.TooSlowError:
+            raise SocketEnded("the server does not read") from None
 
     async def receive(self) -> ServerFrame:
         """The next frame; those of a type that this version does not know are passed over."""
@@ -54,17 +52,32 @@ class ClientSocket:
                 message = await self._connection.get_message()
             except ConnectionClosed as closed:
                 raise _ended(closed) from None
-            found: Any = codec.parse_json(message)
-            model = SERVER_FRAMES.get(found.get("type"))
-            if model is not None:
-                frame: ServerFrame = codec.structure(model, found)
+            try:
+                frame = read_frame(codec.parse_json(message))
+            except codec.Invalid as invalid:
+                raise SocketEnded(f"the server sent what is no frame: {invalid}") from None
+            if frame is not None:
                 return frame
 
     async def turn(self, session_id: str, content: str) -> "ClientTurn":
         """Send a message; the frames of its turn are what iterating over the answer gives."""
-        message_id = uuid.uuid4().hex  # noqa: TID251  a client has no Effects, and this id is its own
+        message_id = new_message_id()
         await self.send(MessageFrame(session_id=session_id, content=content, client_msg_id=message_id))
-        return ClientTurn(self, session_id, message_id)
+        return ClientTurn(self, TurnWatch(session_id, message_id))
+
+
+def new_message_id() -> str:
+    return uuid.uuid4().hex  # noqa: TID251  a client has no Effects, and this id is its own
+
+
+def read_frame(found: Any) -> ServerFrame | None:
+    """The frame that parsed JSON stands for; None for a type of a newer server.  Raises codec.Invalid."""
+    kind = found.get("type") if isinstance(found, dict) else None
+    model = SERVER_FRAMES.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        return None
+    frame: ServerFrame = codec.structure(model, found, ())
+    return frame
 
 
 @define(eq=False)
@@ -75,86 +88,110 @@ class ClientTurn:
     """
 
     _socket: ClientSocket
-    _session_id: str
-    _message_id: str
-    _started: bool = field(default=False, init=False)
-    _over: bool = field(default=False, init=False)
+    _watch: TurnWatch
 
     def __aiter__(self) -> "ClientTurn":
         return self
 
     async def __anext__(self) -> ServerFrame:
-        if self._over:
-            raise StopAsyncIteration
-        while True:
+        while not self._watch.over:
             frame = await self._socket.receive()
-            if getattr(frame, "session_id", None) != self._session_id:
-                continue
-            if not self._started:
-                self._started = _started(frame, self._message_id)
-                continue
-            self._over = isinstance(frame, DoneFrame | StoppedFrame | ErrorFrame) and frame.seq is not UNSET
-            return frame
-
-
-def _started(frame: ServerFrame, message_id: str) -> bool:
-    """Whether this frame says that our message became a turn.  Raises TurnRefused."""
-    if isinstance(frame, ErrorFrame) and frame.client_msg_id == message_id:
-        raise TurnRefused(frame.error)
-    if not isinstance(frame, QueueUpdateFrame) or not isinstance(frame.removed, list):
-        return False
-    reasons = [entry.reason for entry in frame.removed if entry.client_msg_id == message_id]
-    if reasons and reasons[0] is not RemovalReason.STARTED:
-        raise TurnRefused(f"the message was {reasons[0].value}")
-    return bool(reasons)
+            if self._watch.see(frame):
+                return frame
+        with trio.move_on_after(REASON_SECONDS):
+            while not self._watch.explained:
+                self._watch.see(await self._socket.receive())
+        if self._watch.refusal is not None:
+            raise TurnRefused(self._watch.refusal)
+        raise StopAsyncIteration
 
 
 @asynccontextmanager
 async def open_socket(
-    address: str, token: str, *, session_id: str | None = None, after_seq: int | None = None
+    address: str,
+    token: str,
+    *,
+    session_id: str | None = None,
+    after_seq: int | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[ClientSocket]:
     """A WebSocket to the server at this address; the token travels as a header, not in the URL.
 
-    Raises SocketEnded if the server does not let us in.
+    Raises SocketEnded if the server does not let us in.  Leaving the block closes it, within ``CLOSE_SECONDS``.
     """
     bind = {"session_id": session_id, "after_seq": after_seq}
     query = urlencode({key: value for key, value in bind.items() if value is not None})
     failure: Exception | None = None
-    async with await _connected(address) as stream, trio.open_nursery() as nursery:
-        try:
-            connection = await wrap_client_stream(
-                nursery,
-                stream,
-                urlsplit(address).netloc,
-                f"/ws?{query}" if query else "/ws",
-                extra_headers=[(b"authorization", f"Bearer {token}".encode())],
-                max_message_size=MAX_FRAME_BYTES,
-            )
-            yield ClientSocket(connection)
-            with trio.move_on_after(CLOSE_SECONDS):
-                await connection.aclose()
-        except HandshakeError as refused:
-            failure = SocketEnded(f"{address} does not open a socket: {refused}")
-        except Exception as error:  # noqa: BLE001 - raised below, so that the nursery does not wrap it in a group
-            failure = error
-        nursery.cancel_scope.cancel()
+    stream = await _connected(address, tls)
+    try:
+        async with stream, trio.open_nursery() as nursery:
+            try:
+                connection = await _opened(nursery, stream, address, f"/ws?{query}" if query else "/ws", token)
+                yield ClientSocket(connection)
+                with trio.move_on_after(CLOSE_SECONDS):
+                    await connection.aclose()
+            except Exception as error:  # noqa: BLE001 - raised below, so that the nursery does not wrap it in a group
+                failure = error
+            nursery.cancel_scope.cancel()
+    except* (ConnectionClosed, ProtocolError):
+        # The library's reader fell over what came in, and cancelled the block.
+        failure = SocketEnded("the server broke the protocol", PROTOCOL_ERROR)
     if failure is not None:
         raise failure
 
 
-async def _connected(address: str) -> trio.SocketStream | trio.SSLStream[trio.SocketStream]:
-    url = urlsplit(address)
-    host, tls = url.hostname or "", url.scheme == "https"
+async def _opened(nursery: trio.Nursery, stream: Stream, address: str, target: str, token: str) -> WebSocketConnection:
     try:
-        if tls:
-            return await trio.open_ssl_over_tcp_stream(host, url.port or 443)
-        return await trio.open_tcp_stream(host, url.port or 80)
+        with trio.fail_after(OPEN_SECONDS):
+            return await wrap_client_stream(
+                nursery,
+                stream,
+                urlsplit(address).netloc,
+                target,
+                extra_headers=[(b"authorization", f"Bearer {token}".encode())],
+                max_message_size=MAX_FRAME_BYTES,
+            )
+    except ConnectionRejected as refused:
+        raise SocketEnded(f"{address} refuses the socket: HTTP {refused.status_code}{_why(refused)}") from None
+    except HandshakeError as refused:
+        raise SocketEnded(f"{address} does not open a socket: {refused}") from None
+    except ConnectionClosed as closed:
+        raise _ended(closed) from None
+    except trio.TooSlowError:
+        raise SocketEnded(f"{address} does not answer in time") from None
+
+
+async def _connected(address: str, tls: ssl.SSLContext | None) -> Stream:
+    url = urlsplit(address)
+    host = url.hostname or ""
+    try:
+        with trio.fail_after(OPEN_SECONDS):
+            if url.scheme != "https":
+                return await trio.open_tcp_stream(host, url.port or 80)
+            secure = await trio.open_ssl_over_tcp_stream(host, url.port or 443, ssl_context=tls)
+            await secure.do_handshake()
+            return secure
     except OSError as error:
         raise SocketEnded(f"{address} can't be reached: {error.strerror or error}") from None
+    except trio.BrokenResourceError:
+        raise SocketEnded(f"{address} can't be reached: the TLS handshake failed") from None
+    except trio.TooSlowError:
+        raise SocketEnded(f"{address} does not answer in time") from None
+
+
+def _why(refused: ConnectionRejected) -> str:
+    """The sentence of the error body, if it has one."""
+    try:
+        found = codec.parse_json(refused.body or b"")
+    except codec.Invalid:
+        return ""
+    detail = found.get("detail") if isinstance(found, dict) else None
+    return f", {detail}" if isinstance(detail, str) else ""
 
 
 def _ended(closed: ConnectionClosed) -> SocketEnded:
     reason = closed.reason
-    if reason is None:
+    if reason is None or reason.code == ABNORMAL:
         return SocketEnded("the line to the server is lost")
-    return SocketEnded(f"the server closed the socket: {reason.code} {reason.reason or ''}".rstrip())
+    said = f" {reason.reason}" if reason.reason else ""
+    return SocketEnded(f"the server closed the socket: {reason.code}{said}", reason.code)

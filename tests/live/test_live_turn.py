@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from nerve.client import ClientSocket, ClientTurn, NerveClient, Refusal, SocketEnded, open_client, open_socket
+from nerve.client import ApiError, ClientSocket, ClientTurn, NerveClient, SocketEnded, open_client, open_socket
 from nerve.contract.generated.entities import LoginState
 from nerve.contract.generated.frames_server import DoneFrame, ErrorFrame, ServerFrame, TokenFrame
 from tests.live.instance import Instance, eventually
@@ -44,7 +44,7 @@ async def test_a_fresh_instance_is_claimed_and_streams_a_turn(instance: Instance
             assert (await client.auth_status()).login is LoginState.SETUP
             token = instance.status()["setup_token"]
             await client.claim(token, "owner", "correct horse")
-            with pytest.raises(Refusal) as again:
+            with pytest.raises(ApiError) as again:
                 await client.claim(token, "thief", "x")
             assert again.value.status in (403, 409)
         async with open_client(instance.address) as client:
@@ -95,7 +95,7 @@ async def test_disabling_an_account_at_the_command_line_closes_its_sockets(insta
                 with pytest.raises(SocketEnded, match="1008"):
                     await until_it_ends(live)
                 assert time.monotonic() - disabled < 1.5
-            with pytest.raises(Refusal) as refused:
+            with pytest.raises(ApiError) as refused:
                 await client.login("pw", "bob")
             assert refused.value.status == 401
 
@@ -105,7 +105,7 @@ async def until_signed_in(client: NerveClient, username: str, password: str) -> 
     while client.token is None:
         try:
             await client.login(password, username)
-        except Refusal:
+        except ApiError:
             await trio.sleep(0.2)
 
 

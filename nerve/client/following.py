@@ -1,0 +1,178 @@
+"""Following one session over any number of connections: what to show, what to ask for, what to send again.  No I/O."""
+
+from collections.abc import Iterable
+
+from attrs import define, evolve, field, frozen
+
+from nerve.client.errors import SessionGone
+from nerve.client.socket import read_frame
+from nerve.contract.generated.frames_client import MessageFrame
+from nerve.contract.generated.frames_server import (
+    ErrorFrame,
+    GapFrame,
+    PongFrame,
+    QueueUpdateFrame,
+    ServerFrame,
+    SessionStatusFrame,
+    UserMessageFrame,
+)
+from nerve.contract.unset import UNSET
+
+# A server forgets an id after ten minutes; what is sent again later could run twice.
+RESEND_SECONDS = 9 * 60.0
+MAX_SENDS = 5
+SESSION_NOT_FOUND = "session_not_found"
+
+
+@frozen(kw_only=True)
+class Disconnected:
+    """The line is lost; it is tried again after so many seconds."""
+
+    reason: str
+    code: int | None = None
+    retry_seconds: float
+
+
+@frozen(kw_only=True)
+class CaughtUp:
+    """A connection stands and everything that was missed has been shown; ``first``: nothing was shown before it."""
+
+    first: bool
+
+
+@frozen(kw_only=True)
+class Unconfirmed:
+    """A message was sent, perhaps more than once, and nobody knows whether it arrived.  It is not sent again."""
+
+    client_msg_id: str
+
+
+LiveEvent = ServerFrame | Disconnected | CaughtUp | Unconfirmed
+
+
+@define
+class _Outgoing:
+    frame: MessageFrame
+    first_sent_at: float | None = None
+    sends: int = 0
+    on_the_wire: bool = False
+
+    def spent(self, now: float) -> bool:
+        expired = self.first_sent_at is not None and now - self.first_sent_at > RESEND_SECONDS
+        return not self.on_the_wire and (expired or self.sends >= MAX_SENDS)
+
+
+@define(eq=False)
+class Follower:
+    """``cursor`` is the number of the last frame shown, None before the first connection has told it."""
+
+    session_id: str
+    cursor: int | None = None
+    _target: int | None = field(default=None, init=False)  # what this connection has to show before it is caught up
+    _reset_due: bool = field(default=False, init=False)
+    _caught_up: bool = field(default=False, init=False)
+    _before: bool = field(default=False, init=False)
+    _outgoing: dict[str, _Outgoing] = field(factory=dict, init=False)
+
+    @property
+    def caught_up(self) -> bool:
+        return self._caught_up
+
+    @property
+    def unconfirmed(self) -> tuple[str, ...]:
+        """Ids of the messages that the server has not acknowledged."""
+        return tuple(self._outgoing)
+
+    def disconnected(self) -> None:
+        self._target, self._reset_due, self._caught_up = None, False, False
+        for outgoing in self._outgoing.values():
+            outgoing.on_the_wire = False
+
+    def submit(self, frame: MessageFrame) -> None:
+        """Add a message, to be sent once a connection has caught up."""
+        assert isinstance(frame.client_msg_id, str)
+        self._outgoing[frame.client_msg_id] = _Outgoing(frame)
+
+    def due(self, now: float) -> list[MessageFrame]:
+        """What has to go out now, in order; it counts as sent.  Nothing before the connection has caught up: a replay
+        may show that a message arrived."""
+        if not self._caught_up:
+            return []
+        waiting = [outgoing for outgoing in self._outgoing.values() if not outgoing.on_the_wire]
+        for outgoing in waiting:
+            outgoing.on_the_wire, outgoing.sends = True, outgoing.sends + 1
+            outgoing.first_sent_at = now if outgoing.first_sent_at is None else outgoing.first_sent_at
+        return [outgoing.frame for outgoing in waiting]
+
+    def receive(self, frame: ServerFrame, now: float) -> list[LiveEvent]:
+        """What there is to show of it.  Raises SessionGone, or codec.Invalid for broken buffered events."""
+        shown: list[LiveEvent] = []
+        if isinstance(frame, PongFrame) or not self._ours(frame):
+            return shown
+        match frame:
+            case ErrorFrame(error=error, seq=seq) if error == SESSION_NOT_FOUND and seq is UNSET:
+                raise SessionGone(self.session_id)
+            case ErrorFrame(client_msg_id=str(sent)):
+                self._outgoing.pop(sent, None)
+            case SessionStatusFrame():
+                shown += self._bound(frame)
+            case GapFrame():
+                self._gap(frame)
+            case QueueUpdateFrame():
+                self._confirm(entry.client_msg_id for entry in frame.queue)
+                self._confirm(entry.client_msg_id for entry in frame.removed or ())
+        if not isinstance(frame, SessionStatusFrame) and self._is_new(frame):
+            shown.append(frame)
+        if not self._caught_up and self._arrived():
+            shown += self._begin(now)
+        return shown
+
+    def _ours(self, frame: ServerFrame) -> bool:
+        return self.session_id in (getattr(frame, "session_id", None), getattr(frame, "source_id", None))
+
+    def _bound(self, status: SessionStatusFrame) -> list[ServerFrame]:
+        self._target = status.last_seq
+        self._confirm(entry.client_msg_id for entry in status.agents.queue)
+        shown: list[ServerFrame] = [evolve(status, buffered_events=UNSET)]
+        if isinstance(status.buffered_events, list):
+            buffered = [read_frame(found) for found in status.buffered_events]
+            shown += [frame for frame in buffered if frame is not None and self._is_new(frame)]
+        if self.cursor is None or isinstance(status.buffered_events, list):
+            self.cursor = status.last_seq
+        self._reset_due = self.cursor > status.last_seq
+        return shown
+
+    def _gap(self, gap: GapFrame) -> None:
+        if gap.reset is True:
+            # The log is another one; what it has kept follows, from its first number on.
+            self.cursor, self._reset_due = min(gap.from_seq - 1, gap.to_seq), False
+        else:
+            self.cursor = max(self.cursor or 0, gap.to_seq)
+
+    def _is_new(self, frame: ServerFrame) -> bool:
+        """Move the cursor over a numbered frame; False for one that was shown already."""
+        seq = getattr(frame, "seq", UNSET)
+        if not isinstance(seq, int):
+            return True
+        if self.cursor is not None and seq <= self.cursor:
+            return False
+        self.cursor = seq
+        if isinstance(frame, UserMessageFrame):
+            self._confirm([frame.client_msg_id])
+        return True
+
+    def _confirm(self, sent: Iterable[str | None]) -> None:
+        for client_msg_id in sent:
+            if client_msg_id is not None:
+                self._outgoing.pop(client_msg_id, None)
+
+    def _arrived(self) -> bool:
+        return self._target is not None and not self._reset_due and (self.cursor or 0) >= self._target
+
+    def _begin(self, now: float) -> list[LiveEvent]:
+        self._caught_up = True
+        first, self._before = not self._before, True
+        spent = [sent for sent, outgoing in self._outgoing.items() if outgoing.spent(now)]
+        for sent in spent:
+            del self._outgoing[sent]
+        return [CaughtUp(first=first), *(Unconfirmed(client_msg_id=sent) for sent in spent)]
