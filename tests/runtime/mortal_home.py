@@ -1,0 +1,143 @@
+"""A home whose process can be killed at any write, and started again on what is on disk."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+import trio
+from attrs import define, field
+
+from nerve.runtime.limits import Limits
+from nerve.runtime.recovery import Recovered, recover
+from nerve.store import starts
+from nerve.store.inline import InlineDatabase
+from tests.runtime.tabs import Frame
+from tests.sessions.session_house import House, now, open_house
+
+
+class Killed(Exception):
+    """The process is no more."""
+
+
+@define(eq=False)
+class MortalDatabase:
+    """``fatal`` more writes are committed; the last one's outcome is never heard of."""
+
+    _inner: InlineDatabase
+    fatal: int | None = None
+    writes: int = 0
+    dead: bool = False
+
+    def _live(self) -> None:
+        if self.dead:
+            raise Killed
+
+    async def read(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        self._live()
+        found = await self._inner.read(fn, *args)
+        self._live()
+        return found
+
+    read_large = read
+
+    async def write(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        self._live()
+        if self.fatal == 0:
+            self.dead = True
+        self._live()
+
+        def counted(db: Any) -> Any:
+            self._live()
+            value = fn(db, *args)
+            self.writes += 1
+            return value
+
+        value = await self._inner.write(counted)
+        if self.fatal is not None and self.writes >= self.fatal:
+            self.dead = True
+        self._live()
+        return value
+
+
+@define(eq=False)
+class Witness:
+    """A socket's place at the hub: what was sent while the process lived."""
+
+    _lives: Callable[[], bool]
+    frames: list[Frame] = field(factory=list)
+    account_id: str | None = None
+    told: Callable[[Frame], None] = lambda frame: None
+
+    def deliver(self, data: bytes, seq: int | None = None) -> None:
+        if self._lives():
+            self.frames.append(orjson.loads(data))
+            self.told(self.frames[-1])
+
+    def close(self, code: int, reason: str = "") -> None:
+        raise AssertionError("nothing here closes a socket")
+
+
+@define(eq=False)
+class Life:
+    house: House
+    recovered: Recovered
+    mortal: MortalDatabase
+
+    def kill(self) -> None:
+        """From here on nothing is written or heard of; leave the block next."""
+        self.mortal.dead = True
+
+    def witness(self, *session_ids: str) -> Witness:
+        witness = Witness(lambda: not self.mortal.dead)
+        hub = self.house.services.hub
+        hub.add(witness)
+        for session_id in session_ids:
+            hub.bind(witness, session_id)
+        return witness
+
+
+@define(eq=False)
+class Home:
+    """Starts one process after the other; only what is in the database and below ``path`` goes from one to the next."""
+
+    database: InlineDatabase
+    path: Path
+    lives: int = 0
+    limits: Limits = field(factory=Limits)
+
+    @asynccontextmanager
+    async def life(self, *, fatal: int | None = None, survived: bool = False) -> AsyncIterator[Life]:
+        """One process, which ends in order unless it was killed.  ``survived``: it has lived for a minute."""
+        self.lives += 1
+        generation = f"generation-{self.lives}"
+        mortal = MortalDatabase(self.database, fatal)
+        try:
+            await mortal.write(starts.begin, generation, now())
+            async with open_house(mortal, self.path, born=self.lives, limits=self.limits) as house:
+                recovered = await recover(house.supervisor.house, generation)
+                for session_id in recovered.waiting:
+                    await house.supervisor.resume_queue(session_id)
+                if survived:
+                    await mortal.write(starts.survived, generation)
+                yield Life(house, recovered, mortal)
+                if mortal.dead:
+                    raise Killed
+                await house.supervisor.drain()
+                await mortal.write(starts.end, generation, now())
+        except* Killed:
+            mortal.dead = True
+
+    async def run_for(self, seconds: float, *, fatal: int, survived: bool = False) -> bool:
+        """A process that is killed at a write, maybe while it starts, or after so many seconds; True if at a write."""
+        with suppress(RuntimeError):  # what a context manager says that has nothing to give
+            async with self.life(fatal=fatal, survived=survived) as life:
+                await trio.sleep(seconds)
+                at_a_write = life.mortal.dead
+                life.kill()
+            return at_a_write
+        return True
+
+    async def sql(self, text: str, *bindings: Any) -> list[tuple[Any, ...]]:
+        return await self.database.read(lambda db: list(db.execute(text, bindings)))
