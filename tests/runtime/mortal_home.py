@@ -28,7 +28,15 @@ class MortalDatabase:
     _inner: InlineDatabase
     fatal: int | None = None
     writes: int = 0
-    dead: bool = False
+    died_at: float | None = None
+
+    @property
+    def dead(self) -> bool:
+        return self.died_at is not None
+
+    def die(self) -> None:
+        if self.died_at is None:
+            self.died_at = trio.current_time()
 
     def _live(self) -> None:
         if self.dead:
@@ -45,7 +53,7 @@ class MortalDatabase:
     async def write(self, fn: Callable[..., Any], /, *args: Any) -> Any:
         self._live()
         if self.fatal == 0:
-            self.dead = True
+            self.die()
         self._live()
 
         def counted(db: Any) -> Any:
@@ -56,7 +64,7 @@ class MortalDatabase:
 
         value = await self._inner.write(counted)
         if self.fatal is not None and self.writes >= self.fatal:
-            self.dead = True
+            self.die()
         self._live()
         return value
 
@@ -87,7 +95,7 @@ class Life:
 
     def kill(self) -> None:
         """From here on nothing is written or heard of; leave the block next."""
-        self.mortal.dead = True
+        self.mortal.die()
 
     def witness(self, *session_ids: str) -> Witness:
         witness = Witness(lambda: not self.mortal.dead)
@@ -127,7 +135,7 @@ class Home:
                 await house.supervisor.drain()
                 await mortal.write(starts.end, generation, now())
         except* Killed:
-            mortal.dead = True
+            mortal.die()
 
     async def run_for(self, seconds: float, *, fatal: int, survived: bool = False) -> bool:
         """A process that is killed at a write, maybe while it starts, or after so many seconds; True if at a write."""
