@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 from urllib.parse import quote
 
+import httpx
 from attrs import evolve, frozen
 
 from tests.asgi_wire import Reply, Request
@@ -27,7 +28,7 @@ from tests.spec_replies import (
     media_type_of,
 )
 
-__all__ = ["Answer", "SocketClient", "SpecClient", "SpecObserver", "SpecViolation", "Wire", "judge"]
+__all__ = ["Answer", "SocketClient", "SpecClient", "SpecObserver", "SpecViolation", "Wire", "judge", "judged"]
 
 _EVERYWHERE = {
     "x-content-type-options": "nosniff",
@@ -81,6 +82,15 @@ def judge(mode: str, request: Request, reply: Reply) -> Documented | None:
     if str(reply.status) in call.raw["responses"]:
         return _success(call.id, reply, where)
     return _error(call.id, reply, where)
+
+
+def judged(response: httpx.Response, mode: str = "local") -> httpx.Response:
+    """The response, if it keeps a promise.  Raises SpecViolation."""
+    request = response.request
+    path = request.url.raw_path.decode("ascii").partition("?")[0]
+    headers = tuple((name.lower(), value) for name, value in response.headers.raw)
+    judge(mode, Request(request.method, path), Reply(response.status_code, headers, response.content))
+    return response
 
 
 def _statuses(operation_id: str) -> set[int]:

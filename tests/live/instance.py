@@ -13,6 +13,8 @@ from typing import Any
 import httpx
 from attrs import define, field
 
+from tests.spec_client import judged
+
 PROGRAM = [sys.executable, "-P", "-m", "nerve"]
 COMMAND_SECONDS = 40
 DEADLINE_SECONDS = 15.0
@@ -103,7 +105,7 @@ class Instance:
 
     def http(self, method: str, path: str, token: str | None = None, **how: Any) -> httpx.Response:
         headers = {**how.pop("headers", {}), **({} if token is None else {"authorization": f"Bearer {token}"})}
-        return httpx.request(method, self.address + path, headers=headers, trust_env=False, timeout=10, **how)
+        return judged(httpx.request(method, self.address + path, headers=headers, trust_env=False, timeout=10, **how))
 
     def claim(self, username: str = "owner", password: str = "correct horse") -> str:
         """Claim the running instance; a session token."""
