@@ -1,0 +1,108 @@
+"""What a line at the prompt asks for, and what ^C means at the moment.  No I/O."""
+
+from enum import Enum
+
+from attrs import define, frozen
+
+HELP = """\
+/sessions       the newest conversations
+/switch ID      go on in another session
+/new [TITLE]    begin a new session
+/history [N]    the last N messages (10)
+/queue          what waits
+/cancel ID      take a message back that waits
+/stop           stop the turn (also ^C)
+/quit           leave (also ^D); a running turn goes on
+Anything else is a message; it waits while a turn runs.  Two slashes send a line that begins with one, Alt-Enter begins
+a new line."""
+
+
+class Name(Enum):
+    HELP = "help"
+    SESSIONS = "sessions"
+    SWITCH = "switch"
+    NEW = "new"
+    HISTORY = "history"
+    QUEUE = "queue"
+    CANCEL = "cancel"
+    STOP = "stop"
+    QUIT = "quit"
+
+
+_NEED_ARGUMENT = {Name.SWITCH, Name.CANCEL}
+_TAKE_NONE = {Name.HELP, Name.SESSIONS, Name.QUEUE, Name.STOP, Name.QUIT}
+
+
+@frozen
+class Say:
+    text: str
+
+
+@frozen
+class Command:
+    name: Name
+    argument: str = ""
+
+
+@frozen
+class Mistaken:
+    """A line that asks for nothing there is; ``reason`` is for the person."""
+
+    reason: str
+
+
+def parse(line: str) -> Say | Command | Mistaken | None:
+    """What a line asks for; None for an empty one."""
+    if not line.strip():
+        return None
+    if line.startswith("//"):
+        return Say(line[1:])
+    if not line.startswith("/") or "\n" in line:
+        return Say(line)
+    word, _, argument = line[1:].strip().partition(" ")
+    argument = argument.strip()
+    try:
+        name = Name(word.lower())
+    except ValueError:
+        return Mistaken(f"there is no /{word}; /help lists what there is")
+    if name in _NEED_ARGUMENT and not argument:
+        return Mistaken(f"/{word} needs an id")
+    if name in _TAKE_NONE and argument:
+        return Mistaken(f"/{word} takes nothing behind it")
+    if name is Name.HISTORY and argument and not (argument.isascii() and argument.isdigit()):
+        return Mistaken("/history takes a number")
+    return Command(name, argument)
+
+
+class Reaction(Enum):
+    """What an interrupt brings about."""
+
+    CLEAR = "clear"
+    STOP = "stop"
+    TAKE_BACK = "take back"
+    HINT = "hint"
+    LEAVE = "leave"
+
+
+@define
+class Interrupts:
+    """The first ^C stops what runs, a second one leaves; whatever is typed or ends in between starts over."""
+
+    _asked: bool = False
+
+    def forget(self) -> None:
+        self._asked = False
+
+    def interrupt(self, *, typing: bool, running: bool, waiting: bool, interactive: bool) -> Reaction:
+        """``running``: there is a turn to stop; ``waiting``: what this chat is for has not begun yet."""
+        if typing:
+            self._asked = False
+            return Reaction.CLEAR
+        if self._asked:
+            return Reaction.LEAVE
+        self._asked = True
+        if waiting:
+            return Reaction.TAKE_BACK
+        if running:
+            return Reaction.STOP
+        return Reaction.HINT if interactive else Reaction.LEAVE
