@@ -17,13 +17,6 @@ class HomeLocked(Exception):
         self.pid = pid
 
 
-def prepare_home(home: Path) -> None:
-    """Make the directory, or tighten an existing one, so that only its owner may enter (decisions D23)."""
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if home.stat().st_mode & 0o777 != 0o700:
-        home.chmod(0o700)
-
-
 @contextmanager
 def home_lock(home: Path) -> Iterator[None]:
     """Hold the home; HomeLocked at once if somebody else does.  The file stays, its content is the holder's pid.

@@ -12,7 +12,7 @@ import trio
 from nerve.errors import ErrorCode, NerveError
 from nerve.store.health import quick_check
 from nerve.store.inline import open_inline
-from nerve.store.lock import HomeLocked, home_lock, prepare_home
+from nerve.store.lock import HomeLocked, home_lock
 from nerve.store.migrate import open_store
 from nerve.store.rows import insert, scalar
 from nerve.store.threads import open_database
@@ -148,15 +148,6 @@ async def test_deleted_text_is_gone_from_the_file(path: Path) -> None:
         await database.write(add, "a secret to be forgotten")
         await database.write(lambda db: db.execute("DELETE FROM instance"))
     assert b"a secret to be forgotten" not in await trio.Path(path).read_bytes()
-
-
-def test_the_home_is_made_and_tightened(tmp_path: Path) -> None:
-    home = tmp_path / "new" / "home"
-    prepare_home(home)
-    assert stat.S_IMODE(home.stat().st_mode) == 0o700
-    home.chmod(0o755)
-    prepare_home(home)
-    assert stat.S_IMODE(home.stat().st_mode) == 0o700
 
 
 async def test_one_process_holds_a_home(tmp_path: Path, child: Child) -> None:
