@@ -1,0 +1,66 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.hostile.attack import Victim, settled
+
+# Short, so that what takes seconds in life takes part of one here; the order of the bounds stays the same.
+QUICK = {
+    "head_seconds": 0.6,
+    "idle_seconds": 0.6,
+    "body_seconds": 0.6,
+    "stall_seconds": 0.6,
+    "reset_seconds": 0.3,
+    "linger_seconds": 0.5,
+    "close_seconds": 0.5,
+    "ping_seconds": 0.3,
+    "tls_seconds": 0.6,
+}
+
+
+@pytest.fixture(scope="module")
+def survivor() -> Iterator[Victim]:
+    """One hardened process for all tests of a module; at its end nothing may be left of them."""
+    victim = Victim({"kind": "hardened"}).start()
+    try:
+        for _ in range(20):
+            victim.must_be_well()
+        before = victim.census()
+        yield victim
+        settled(victim, before)
+        victim.terminate()
+        assert victim.wait(5) == 0
+    finally:
+        victim.end()
+
+
+@pytest.fixture
+def make_victim() -> Iterator[Any]:
+    """Start a process of one's own: ``make_victim(kind="stock", limits={...}, lifespan=...)``."""
+    victims: list[Victim] = []
+
+    def make(kind: str = "hardened", **order: Any) -> Victim:
+        victim = Victim({"kind": kind, **order})
+        victims.append(victim)
+        return victim.start()
+
+    yield make
+    for victim in victims:
+        victim.end()
+
+
+@pytest.fixture(
+    params=[
+        "hardened",
+        pytest.param("stock", marks=pytest.mark.xfail(reason="stock Hypercorn 0.18 has the fault", strict=True)),
+    ]
+)
+def either(request: pytest.FixtureRequest, make_victim: Any) -> Any:
+    """The same attack on both servers: it has to fail on stock Hypercorn, or the cure would not be needed."""
+
+    def make(**order: Any) -> Victim:
+        victim: Victim = make_victim(request.param, **order)
+        return victim
+
+    return make
