@@ -61,6 +61,9 @@ class HouseFaults:
     def refuse_writes(self, code: str) -> None:
         self.refusal = ErrorCode(code)
 
+    def accept_writes(self) -> None:
+        self.refusal = None
+
     def break_handlers(self) -> None:
         self.broken = True
 
@@ -223,7 +226,7 @@ async def open_house(
             house = _house(whole.services, start, faults, effects)
             await house.settle()
             yield house
-            faults.refusal = None
+            faults.accept_writes()
         assert house.undeclared == []
 
 

@@ -45,6 +45,10 @@ class Faults(Protocol):
         """From here on the store refuses every write, as with ``store_full`` or ``store_busy``."""
         ...
 
+    def accept_writes(self) -> None:
+        """The store is well again."""
+        ...
+
     def break_handlers(self) -> None:
         """From here on every handler raises what nobody expects."""
         ...
