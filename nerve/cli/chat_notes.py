@@ -7,7 +7,6 @@ from nerve.contract.generated.entities import AgentStatus
 from nerve.contract.generated.frames_server import (
     AutoTurnFrame,
     BackendStatusFrame,
-    FileChangedFrame,
     GapFrame,
     InteractionFrame,
     InteractionResolvedFrame,
@@ -30,8 +29,6 @@ LONG = 200
 def note_of(frame: ServerFrame, symbols: Symbols) -> str | None:
     """What to say about it; None for a frame that a chat passes over."""
     match frame:
-        case FileChangedFrame(path=path, operation=operation):
-            return f"{symbols.file}{operation.value.replace('_', ' ')} {one_line(path, LONG, symbols)}"
         case ModelChangedFrame(from_model=before, to_model=after, downgrade=downgrade):
             why = ", a fallback" if downgrade else ""
             return f"the model is {one_line(after, LONG, symbols)} now (was {one_line(before, LONG, symbols)}{why})"

@@ -8,11 +8,12 @@ from attrs import define, field
 from nerve.cli.chat_notes import note_of
 from nerve.cli.chat_text import Piece, Symbols, Tone, clean, one_line
 from nerve.client import CaughtUp, Disconnected, LiveEvent, Unconfirmed
-from nerve.contract.generated.entities import QueueEntry
+from nerve.contract.generated.entities import Message, MessageRole, QueueEntry
 from nerve.contract.generated.frames_server import (
     AnswerInjectedFrame,
     DoneFrame,
     ErrorFrame,
+    FileChangedFrame,
     QueueUpdateFrame,
     RemovalReason,
     SessionStatusFrame,
@@ -58,7 +59,7 @@ class _Call:
 
 @define(eq=False)
 class Renderer:
-    """``own`` are this client's messages by their id: they were shown when they were typed.
+    """``own`` are this client's messages by their id: they were shown when they were typed.  ``me`` is its actor.
 
     Output is a column of sections, a blank line between two of different kinds; text that is still growing leaves its
     line open.
@@ -67,6 +68,7 @@ class Renderer:
     symbols: Symbols = field(factory=Symbols)
     names: Callable[[str | None], str] = field(default=lambda actor_id: "somebody")
     own: Mapping[str, str] = field(factory=dict)
+    me: str | None = None
     _section: str | None = None
     _line_open: bool = False
     _calls: dict[str, _Call] = field(factory=dict)
@@ -86,6 +88,9 @@ class Renderer:
                 return self._tool_output(call_id, content)
             case ToolResultFrame():
                 return self._tool_result(event)
+            case FileChangedFrame(path=path, operation=operation):
+                changed = f"{operation.value.replace('_', ' ')} {one_line(path, SUMMARY, self.symbols)}"
+                return [*self._enter("tool"), Piece(f"  {self.symbols.file}{changed}\n", Tone.OUTPUT)]
             case DoneFrame() | StoppedFrame():
                 return self._end(event)
             case ErrorFrame():
@@ -120,6 +125,21 @@ class Renderer:
         self._section = None if self._section is None else "before"
         lines = clean(text).rstrip("\n").replace("\n", "\n" + " " * len(self.symbols.prompt))
         return [*self._enter("person"), Piece(f"{mark}{lines}\n", Tone.PERSON)]
+
+    def stored(self, message: Message) -> list[Piece]:
+        """A message of the history."""
+        if message.role is MessageRole.USER:
+            mine = self.me is not None and message.actor_id == self.me
+            return self.message(message.content, None if mine else self.names(message.actor_id))
+        if message.role is MessageRole.SYSTEM:
+            return self.note(clean(message.content))
+        return [*self.close(), *self._flow("text", "", message.content.strip("\n") + "\n", Tone.TEXT)]
+
+    def begin(self) -> None:
+        """Another session is shown from here on."""
+        self._calls.clear()
+        self._waiting = {}
+        self._offline = False
 
     def close(self) -> list[Piece]:
         """End the open line, if there is one."""

@@ -10,12 +10,14 @@ import click
 
 from nerve import __version__
 from nerve.cli.account import account
+from nerve.cli.chat import chat
 from nerve.cli.compose import forward, in_compose
 from nerve.cli.daemon import Ended, record_of, running_pid, terminate
 from nerve.cli.invocation import Failed, Invocation
 from nerve.cli.launch import Launch, launch
 from nerve.cli.logs import follow, last_lines
 from nerve.cli.status import status as read_status
+from nerve.cli.token import token
 from nerve.config import ConfigError, Paths
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -171,6 +173,8 @@ def _stop(paths: Paths) -> None:
 
 
 cli.add_command(account)
+cli.add_command(chat)
+cli.add_command(token)
 
 
 def main() -> None:

@@ -1,0 +1,326 @@
+"""The chat itself: shows a session while it lives, sends what is typed, stops what ^C stops."""
+
+import os
+import signal
+from collections.abc import AsyncIterator
+
+import trio
+from attrs import define, field
+
+from nerve.cli.chat_commands import Commands
+from nerve.cli.chat_editor import Entered, Key, Keyboard
+from nerve.cli.chat_input import Command, Interrupts, Mistaken, Name, Reaction, Say, parse
+from nerve.cli.chat_output import Output, TerminalOutput, begin_editing
+from nerve.cli.chat_render import Renderer
+from nerve.cli.chat_screen import Prompt
+from nerve.cli.chat_text import Tone
+from nerve.client import (
+    ApiError,
+    CaughtUp,
+    Disconnected,
+    LiveEvent,
+    LiveSession,
+    NerveClient,
+    Phase,
+    SessionGone,
+    SocketEnded,
+    TurnWatch,
+    Unconfirmed,
+    Unreachable,
+)
+from nerve.contract.generated.entities import Message
+from nerve.contract.generated.frames_server import (
+    DoneFrame,
+    ErrorFrame,
+    QueueUpdateFrame,
+    SessionRunningFrame,
+    SessionStatusFrame,
+)
+
+OK, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
+MAX_COMMANDS = 16  # typed and not carried out yet
+KEYS = 4096
+HINT = "^C again leaves (also ^D); a running turn goes on without you"
+
+
+@define(eq=False)
+class Chat:
+    """``keyboard`` is None for a chat about one message, which ends with its turn."""
+
+    client: NerveClient
+    output: Output
+    renderer: Renderer
+    own: dict[str, str]
+    session_id: str
+    message: str | None = None
+    keyboard: Keyboard | None = None
+    descriptor: int = 0
+    exit_code: int = OK
+    live: LiveSession | None = None
+    running: bool = False
+    offline: bool = False
+    leaving: bool = False
+    watch: TurnWatch | None = None
+    _interrupts: Interrupts = field(factory=Interrupts)
+    _stop_asked: bool = False
+    _interrupted: bool = False
+    _scope: trio.CancelScope = field(factory=trio.CancelScope)
+    _commands: Commands = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._commands = Commands(self)
+
+    async def run(self) -> int:
+        """Chat until the person leaves, the turn is over, or coming back can't help; the exit code."""
+        numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH, signal.SIGCONT}
+        with trio.open_signal_receiver(*numbers) as signals:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._heed, signals, nursery)
+                if self.keyboard is not None:
+                    send, receive = trio.open_memory_channel[Command](MAX_COMMANDS)
+                    nursery.start_soon(self._type, self.keyboard, send, nursery)
+                    nursery.start_soon(self._carry_out, receive)
+                while not self.leaving:
+                    await self._follow(self.session_id)
+                nursery.cancel_scope.cancel()
+        if self.exit_code != BROKEN_PIPE:
+            self.output.prompt(None)
+            self.output.show(self.renderer.close())
+        return self.exit_code
+
+    # --- the session ----------------------------------------------------------------------------------------------
+
+    async def _follow(self, session_id: str) -> None:
+        """Show one session, until another one is wanted or all is over."""
+        self.running = self.offline = self._stop_asked = False
+        self.renderer.begin()
+        try:
+            with trio.CancelScope() as self._scope:
+                async with self.client.follow(session_id) as self.live:
+                    if self.message is not None and self.watch is None:
+                        self.say(self.message)
+                    async for event in self.live:
+                        self._seen(event)
+        except (SocketEnded, SessionGone) as ended:
+            self.complain(_explained(ended))
+            self.leave(FAILED)
+        except BrokenPipeError:
+            self.leave(BROKEN_PIPE)
+
+    def switch(self, session_id: str) -> None:
+        self.session_id = session_id
+        self._scope.cancel()
+
+    def leave(self, exit_code: int) -> None:
+        self.exit_code, self.leaving = exit_code, True
+        self._scope.cancel()
+
+    def _seen(self, event: LiveEvent) -> None:
+        self.output.event(event)
+        self._note_state(event)
+        ours = self._watched(event)
+        if self.keyboard is not None or ours or _about_us(event):
+            pieces = self.renderer.render(event)
+            if isinstance(event, Disconnected | CaughtUp | Unconfirmed):
+                self.output.remark(pieces)
+            else:
+                self.output.show(pieces)
+        self.draw()
+        if self.keyboard is None and self.watch is not None and self.watch.over and self.watch.explained:
+            self._turn_over(event)
+
+    def _note_state(self, event: LiveEvent) -> None:
+        match event:
+            case SessionStatusFrame(is_running=running) | SessionRunningFrame(is_running=running):
+                self.running = running
+                if not running:
+                    self._stop_asked = False
+                    self._interrupts.forget()
+            case Disconnected():
+                self.offline = True
+            case CaughtUp():
+                self.offline = False
+
+    def _watched(self, event: LiveEvent) -> bool:
+        """Whether this belongs to the turn that the chat is about."""
+        if self.watch is None:
+            return False
+        match event:
+            case CaughtUp():
+                self.watch.caught_up()
+            case Unconfirmed(client_msg_id=sent):
+                if sent == self.watch.client_msg_id:
+                    self.watch.give_up()
+            case Disconnected():
+                pass
+            case _:
+                return self.watch.see(event)
+        return False
+
+    def _turn_over(self, event: LiveEvent) -> None:
+        assert self.watch is not None
+        if self.watch.lost:
+            self.complain("the turn has ended while the line was lost; its answer is in the session's history")
+        elif self.watch.refusal is not None and not (self._interrupted or isinstance(event, ErrorFrame | Unconfirmed)):
+            self.complain(self.watch.refusal)
+        if isinstance(event, DoneFrame):
+            self.leave(OK)
+        else:
+            self.leave(INTERRUPTED if self._interrupted else FAILED)
+
+    # --- what the person does -------------------------------------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        """Send a message, and show it where the prompt has been."""
+        assert self.live is not None
+        try:
+            sent = self.live.send(text)
+        except ValueError as refused:
+            self.complain(str(refused))
+            if self.keyboard is None:
+                self.leave(FAILED)
+            return
+        self.own[sent] = text
+        if self.keyboard is None:
+            self.watch = TurnWatch(self.session_id, sent)
+        else:
+            self.output.show(self.renderer.message(text))
+            if self.offline:
+                self.remark("it goes out once the line is back")
+
+    async def _type(self, keyboard: Keyboard, commands: trio.MemorySendChannel[Command], nursery: trio.Nursery) -> None:
+        self.draw()
+        while True:
+            await trio.lowlevel.wait_readable(self.descriptor)
+            try:
+                data = os.read(self.descriptor, KEYS)
+            except OSError:  # the terminal is gone
+                data = b""
+            for typed in keyboard.feed(data):
+                self._interrupts.forget()
+                match typed:
+                    case Entered(text=text):
+                        self._entered(text, commands, nursery)
+                    case Key.EOF:
+                        self.leave(OK)
+                    case Key.CLEAR:
+                        self.output.resized(clear=True)
+                    case Key.TOO_LONG:
+                        self.complain("that is too long to be pasted; send it with nerve chat < FILE")
+            self.draw()
+            if not data:
+                return
+
+    def _entered(self, line: str, commands: trio.MemorySendChannel[Command], nursery: trio.Nursery) -> None:
+        match parse(line):
+            case Say(text=text):
+                self.say(text)
+            case Mistaken(reason=reason):
+                self.complain(reason)
+            case Command(name=Name.QUIT):
+                self.leave(OK)
+            case Command(name=Name.STOP):
+                self._stop(nursery)
+            case Command() as command:
+                try:
+                    commands.send_nowait(command)
+                except trio.WouldBlock:
+                    self.complain("the server does not answer yet; one thing after another")
+
+    async def _carry_out(self, commands: trio.MemoryReceiveChannel[Command]) -> None:
+        async for command in commands:
+            try:
+                await self._commands.carry_out(command)
+            except ApiError as error:
+                self.complain(error.message)
+            except Unreachable as error:
+                self.complain(str(error))
+
+    # --- signals --------------------------------------------------------------------------------------------------
+
+    async def _heed(self, signals: AsyncIterator[int], nursery: trio.Nursery) -> None:
+        async for number in signals:
+            match number:
+                case signal.SIGINT:
+                    self._interrupt(nursery)
+                case signal.SIGWINCH:
+                    self.output.resized()
+                case signal.SIGCONT:
+                    if isinstance(self.output, TerminalOutput):
+                        begin_editing(self.descriptor)
+                        self.output.resized()
+                case _:
+                    self.leave(128 + number)
+
+    def _interrupt(self, nursery: trio.Nursery) -> None:
+        keyboard, watch = self.keyboard, self.watch
+        reaction = self._interrupts.interrupt(
+            typing=keyboard is not None and bool(keyboard.text),
+            running=self.running if watch is None else watch.phase is Phase.RUNNING,
+            waiting=watch is not None and watch.phase in (Phase.SENT, Phase.WAITING),
+            interactive=keyboard is not None,
+        )
+        match reaction:
+            case Reaction.CLEAR:
+                assert keyboard is not None
+                keyboard.discard()
+                self.draw()
+            case Reaction.STOP:
+                self._interrupted = True
+                self._stop(nursery)
+            case Reaction.TAKE_BACK:
+                self._interrupted = True
+                nursery.start_soon(self._take_back)
+            case Reaction.HINT:
+                self.remark(HINT)
+            case Reaction.LEAVE:
+                self.leave(INTERRUPTED)
+
+    def _stop(self, nursery: trio.Nursery) -> None:
+        if not self._stop_asked:
+            self._stop_asked = True
+            nursery.start_soon(self._commands.stop, self.session_id)
+
+    def stop_failed(self) -> None:
+        """The turn goes on, so it may be stopped again."""
+        self._stop_asked = False
+
+    async def _take_back(self) -> None:
+        """Leave before the message has become a turn, and see to it that it does not become one later."""
+        assert self.watch is not None
+        if self.watch.queue_id is not None:
+            await self._commands.cancel(self.session_id, self.watch.queue_id)
+        else:
+            self.leave(INTERRUPTED)
+
+    # --- output ---------------------------------------------------------------------------------------------------
+
+    def history(self, messages: list[Message]) -> None:
+        for message in messages:
+            self.output.show(self.renderer.stored(message))
+
+    def remark(self, text: str) -> None:
+        self.output.remark(self.renderer.note(text))
+
+    def complain(self, text: str) -> None:
+        self.output.remark(self.renderer.note(text, Tone.BAD, self.renderer.symbols.bad))
+
+    def draw(self) -> None:
+        if self.keyboard is not None and not self.leaving:
+            symbols = self.renderer.symbols
+            state = "offline " if self.offline else symbols.more if self.running else ""
+            self.output.prompt(Prompt(f"{state}{symbols.prompt}", self.keyboard.text, self.keyboard.cursor))
+
+
+def _about_us(event: LiveEvent) -> bool:
+    """What a chat about one message shows although it is not part of its turn."""
+    own_error = isinstance(event, ErrorFrame) and isinstance(event.client_msg_id, str)
+    return own_error or isinstance(event, QueueUpdateFrame | Disconnected | CaughtUp | Unconfirmed)
+
+
+def _explained(ended: SocketEnded | SessionGone) -> str:
+    if isinstance(ended, SessionGone):
+        return str(ended)
+    if ended.code == 1008:
+        return "your account was disabled"
+    return "the server does not accept this sign-in any more; start again to sign in anew"

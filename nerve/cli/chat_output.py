@@ -1,0 +1,151 @@
+"""Where a chat shows what it has to show: a terminal that is edited in, a plain stream, or JSON lines."""
+
+import json
+import os
+import shutil
+import sys
+import termios
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol, TextIO
+
+from attrs import define, field
+
+from nerve.cli.chat_screen import Prompt, Screen
+from nerve.cli.chat_text import ASCII, Piece, Symbols, paint
+from nerve.client import CaughtUp, Disconnected, LiveEvent, Unconfirmed
+from nerve.contract import codec
+
+_PASTE_ON, _PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
+_CLEAR = "\x1b[H\x1b[2J"
+FALLBACK_SIZE = (80, 24)
+
+
+class Output(Protocol):
+    def event(self, event: LiveEvent) -> None:
+        """Something came from the server, before it is rendered."""
+        ...
+
+    def show(self, pieces: Sequence[Piece]) -> None: ...
+
+    def remark(self, pieces: Sequence[Piece]) -> None:
+        """What this program says, not the session."""
+        ...
+
+    def prompt(self, prompt: Prompt | None) -> None: ...
+
+    def resized(self, *, clear: bool = False) -> None: ...
+
+
+@define(eq=False)
+class PlainOutput:
+    """A stream from top to bottom; remarks go to stderr where stdout is not a terminal."""
+
+    out: TextIO
+    remarks: TextIO
+    colour: bool
+
+    def event(self, event: LiveEvent) -> None:
+        return
+
+    def show(self, pieces: Sequence[Piece]) -> None:
+        self.out.write(paint(pieces, colour=self.colour))
+        self.out.flush()
+
+    def remark(self, pieces: Sequence[Piece]) -> None:
+        self.remarks.write(paint(pieces, colour=self.colour and self.remarks is self.out))
+        self.remarks.flush()
+
+    def prompt(self, prompt: Prompt | None) -> None:
+        return
+
+    def resized(self, *, clear: bool = False) -> None:
+        return
+
+
+@define(eq=False)
+class JsonOutput:
+    """Every frame as one line of JSON, and nothing else, on stdout."""
+
+    out: TextIO
+    remarks: TextIO
+
+    def event(self, event: LiveEvent) -> None:
+        if not isinstance(event, CaughtUp | Disconnected | Unconfirmed):
+            self.out.write(json.dumps(codec.unstructure(event)) + "\n")
+            self.out.flush()
+
+    def show(self, pieces: Sequence[Piece]) -> None:
+        return
+
+    def remark(self, pieces: Sequence[Piece]) -> None:
+        self.remarks.write(paint(pieces, colour=False))
+        self.remarks.flush()
+
+    def prompt(self, prompt: Prompt | None) -> None:
+        return
+
+    def resized(self, *, clear: bool = False) -> None:
+        return
+
+
+@define(eq=False)
+class TerminalOutput:
+    """A terminal with a prompt in its last row."""
+
+    screen: Screen
+    descriptor: int = field(factory=lambda: sys.stdout.fileno())
+
+    def event(self, event: LiveEvent) -> None:
+        return
+
+    def show(self, pieces: Sequence[Piece]) -> None:
+        self._write(self.screen.show(pieces))
+
+    def remark(self, pieces: Sequence[Piece]) -> None:
+        self.show(pieces)
+
+    def prompt(self, prompt: Prompt | None) -> None:
+        self._write(self.screen.edit(prompt))
+
+    def resized(self, *, clear: bool = False) -> None:
+        self._write((_CLEAR if clear else "") + self.screen.redraw())
+
+    def _write(self, text: str) -> None:
+        data = text.encode("utf-8", "replace")
+        while data:
+            data = data[os.write(self.descriptor, data) :]
+
+
+def columns() -> int:
+    return shutil.get_terminal_size(FALLBACK_SIZE).columns
+
+
+def symbols_for(encoding: str | None) -> Symbols:
+    """Plain ones where the terminal does not know the others."""
+    try:
+        "›∴●│✓✗·✎■…⏎".encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return Symbols()
+
+
+@contextmanager
+def edited(descriptor: int) -> Iterator[None]:
+    """The terminal gives every key at once and echoes none, and marks what is pasted; ^C stays a signal."""
+    before = termios.tcgetattr(descriptor)
+    try:
+        begin_editing(descriptor)
+        yield
+    finally:
+        os.write(sys.stdout.fileno(), _PASTE_OFF.encode())
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def begin_editing(descriptor: int) -> None:
+    """Also after the program was stopped and continued."""
+    mode = termios.tcgetattr(descriptor)
+    mode[3] &= ~(termios.ICANON | termios.ECHO | termios.IEXTEN)
+    mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
+    termios.tcsetattr(descriptor, termios.TCSADRAIN, mode)
+    os.write(sys.stdout.fileno(), _PASTE_ON.encode())
