@@ -44,6 +44,7 @@ class Wire:
     _partial: list[str] = field(factory=list)
     _texts: list[bytes] = field(factory=list)
     _ended: int | None = None
+    _sending: trio.Lock = field(factory=trio.Lock)
 
     async def open(self, target: str, token: str) -> None:
         headers = [(b"authorization", f"Bearer {token}".encode())]
@@ -110,7 +111,8 @@ class Wire:
 
     async def _write(self, event: Event) -> None:
         try:
-            await self._stream.send_all(self._protocol.send(event))
+            async with self._sending:  # the reader answers pings while another task sends
+                await self._stream.send_all(self._protocol.send(event))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             raise WireEnded(LOST) from None
 
