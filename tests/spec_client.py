@@ -11,11 +11,12 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 import httpx
+import trio
 from attrs import evolve, frozen
 
 from tests.asgi_wire import Reply, Request
 from tests.contract.spec_reader import ERRORS
-from tests.spec_frames import SocketReferee, SpecViolation
+from tests.spec_frames import SocketReferee, SpecViolation, event_complaints
 from tests.spec_replies import (
     BY_ID,
     Documented,
@@ -30,6 +31,7 @@ from tests.spec_replies import (
 
 __all__ = ["Answer", "SocketClient", "SpecClient", "SpecObserver", "SpecViolation", "Wire", "judge", "judged"]
 
+STREAM_SECONDS = 1.0
 _EVERYWHERE = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -104,6 +106,8 @@ def _success(operation_id: str, reply: Reply, where: str) -> Documented:
     _require("retry-after" not in reply.headers, "a success has nothing to retry", where)
     body = reply.json if media_type == "application/json" else reply.text
     found = list(body_complaints(operation_id, reply.status, body))
+    if media_type == "text/event-stream":
+        found += event_complaints(body)
     _require(not found, "; ".join(found), where)
     return Documented(operation_id, reply.status)
 
@@ -172,6 +176,20 @@ class SocketClient(Protocol):
     async def close(self, code: int = ...) -> None: ...
 
 
+class Exchange(Protocol):
+    """A request that is under way.  ``status`` is 0 until the reply has begun."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]: ...
+    @property
+    def received(self) -> bytes: ...
+    async def reply(self) -> Reply:
+        """The whole reply, once it is there."""
+        ...
+
+
 class Wire(Protocol):
     """The way to one server: in memory, or over a network.  Every reply and frame has been judged before it returns."""
 
@@ -183,6 +201,12 @@ class Wire(Protocol):
 
     async def request(self, method: str, path: str, **options: Any) -> Reply:
         """``json``, ``content``, ``query`` and ``headers`` as those of AsgiClient."""
+        ...
+
+    def open(
+        self, method: str, path: str, *, json: Any = ..., content: Any = ..., query: Any = ..., headers: Any = ...
+    ) -> AbstractAsyncContextManager[Exchange]:
+        """A request whose reply may go on and on; leaving the block leaves it."""
         ...
 
     def websocket(
@@ -228,11 +252,22 @@ class SpecClient:
         filled = call.path
         for name, value in (path or {}).items():
             filled = filled.replace(f"{{{name}}}", quote(value, safe=""))
+        if call.nerve.get("reply") == "event_stream":
+            return self._answer(call.method.upper(), filled, await self._beginning(filled, **options))
         return await self.send(call.method.upper(), filled, json=json, **options)
+
+    async def _beginning(self, path: str, **options: Any) -> Reply:
+        """The reply as far as it comes within ``STREAM_SECONDS``; then the client leaves."""
+        async with self.wire.open("GET", path, **options) as exchange:
+            with trio.move_on_after(STREAM_SECONDS):
+                return await exchange.reply()
+            return Reply(exchange.status, exchange.headers, exchange.received)
 
     async def send(self, method: str, path: str, **options: Any) -> Answer:
         """A request that spec/ may know nothing of; ``path`` is percent-encoded."""
-        reply = await self.wire.request(method, path, **options)
+        return self._answer(method, path, await self.wire.request(method, path, **options))
+
+    def _answer(self, method: str, path: str, reply: Reply) -> Answer:
         request = Request(method=method, path=path.partition("?")[0])
         return Answer(reply, judge(self.mode, request, reply))
 

@@ -40,6 +40,28 @@ def frame_complaints(frame: Any) -> list[str]:
     return found
 
 
+def event_complaints(text: str) -> list[str]:
+    """What is wrong with a stream of server-sent events (decisions D6): ``id`` is the number, ``data`` the frame."""
+    found: list[str] = []
+    cursor = 0
+    *blocks, unfinished = text.split("\n\n")
+    for block in blocks:
+        fields = dict(line.split(": ", 1) for line in block.split("\n") if not line.startswith(":"))
+        if not fields:
+            continue  # a comment keeps the line open
+        frame = json.loads(fields["data"])
+        found += frame_complaints(frame)
+        numbered = frame["type"] in LOGGED
+        if fields.keys() != ({"id", "data"} if numbered else {"data"}):
+            found.append(f"an event of {frame['type']} has the fields {sorted(fields)}")
+        elif numbered and (fields["id"] != str(frame.get("seq")) or frame["seq"] <= cursor):
+            found.append(f"the id {fields['id']} is not the number of its frame, or not above {cursor}")
+        elif not numbered and frame["type"] != "gap":
+            found.append(f"{frame['type']} has no place in a stream")
+        cursor = frame.get("seq", cursor)
+    return found if unfinished == "" else [*found, f"the stream ends within an event: {unfinished!r}"]
+
+
 class SocketReferee:
     """Observes one socket; raises SpecViolation.
 

@@ -76,6 +76,11 @@ def query_of(call: Call) -> dict[str, dict[str, Any]]:
     return {p["name"]: p["schema"] for p in call.raw.get("parameters", []) if p["in"] == "query"}
 
 
+def headers_of(call: Call) -> dict[str, dict[str, Any]]:
+    """Header parameters by name, with their schemas."""
+    return {p["name"]: p["schema"] for p in call.raw.get("parameters", []) if p["in"] == "header"}
+
+
 def example_of(call: Call) -> Any:
     """The example of its request body; ``...`` for an operation without one."""
     return next((media["example"] for part, media in call.contents() if part == "request"), ...)

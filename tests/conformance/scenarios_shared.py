@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from tests.conformance.recipes import Request, bare, query_of, start_of, valid
+from tests.conformance.recipes import Request, bare, headers_of, query_of, start_of, valid
 from tests.conformance.subject import Play, Scenario, Start, Subject
 from tests.contract.spec_reader import ERRORS
 from tests.spec_client import Answer
@@ -45,11 +45,12 @@ async def _as_a_form(subject: Subject, request: Request) -> Answer:
 
 
 async def _malformed(subject: Subject, request: Request) -> Answer:
-    """A body that is no JSON; where there is no body, a query value of the wrong type."""
+    """A body that is no JSON; where there is no body, parameters of the wrong type."""
     call = BY_ID[request.operation_id]
     if "requestBody" in call.raw:
         return await request.raw(request.encoded() + b"}").send()
-    return await request.with_options(query=dict.fromkeys(query_of(call), "perhaps")).send()
+    query, headers = dict.fromkeys(query_of(call), "perhaps"), dict.fromkeys(headers_of(call), "perhaps")
+    return await request.with_options(query=query, headers=headers).send()
 
 
 async def _while_the_disk_is_full(subject: Subject, request: Request) -> Answer:

@@ -8,7 +8,7 @@ import pytest
 from tests.asgi_wire import Reply, Request
 from tests.contract.spec_reader import ERRORS, SERVER
 from tests.spec_client import SpecViolation, judge
-from tests.spec_frames import FUTURE, LOGGED, SocketReferee
+from tests.spec_frames import FUTURE, LOGGED, SocketReferee, event_complaints
 from tests.spec_replies import BY_ID, Documented
 
 HEADERS = {
@@ -169,3 +169,35 @@ def test_a_number_stands_on_logged_frames_only() -> None:
     for kind in SERVER.keys() - LOGGED - FUTURE:
         with pytest.raises(SpecViolation):
             bound(example(kind, seq=8))
+
+
+# --- event streams ------------------------------------------------------------------------------------------------
+
+
+def event(data: str, number: int | None = None) -> str:
+    return f"data: {data}\n\n" if number is None else f"id: {number}\ndata: {data}\n\n"
+
+
+def test_a_stream_as_promised_passes() -> None:
+    assert event_complaints("") == []
+    text = event(example("token", seq=7), 7) + ":\n\n" + event(example("gap", from_seq=8, to_seq=9))
+    assert event_complaints(text + event(example("done", seq=10), 10)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        event(example("token", seq=7)),
+        event(example("token", seq=7), 8),
+        event(example("token", seq=...), 7),
+        event(example("token", seq=7), 7) * 2,
+        event(example("gap"), 7),
+        event(example("pong")),
+        event(example("session_running")),
+        event(example("token", seq=7, colour="red"), 7),
+        "event: token\n" + event(example("token", seq=7), 7),
+        event(example("token", seq=7), 7).rstrip("\n"),
+    ],
+)
+def test_streams_that_are_not_promised_are_refused(text: str) -> None:
+    assert event_complaints(text) != []
