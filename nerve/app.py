@@ -23,7 +23,7 @@ from nerve.identity.service import AuthSettings, Identity
 from nerve.routes import ENDPOINTS
 from nerve.runtime.creation import SessionMaker
 from nerve.runtime.house import SYSTEM_ACTOR, House
-from nerve.runtime.hub import Hub
+from nerve.runtime.hub import ACCOUNT_DISABLED, Hub
 from nerve.runtime.limits import Limits
 from nerve.runtime.recovery import recover
 from nerve.runtime.supervisor import Supervisor, open_supervisor
@@ -136,7 +136,9 @@ async def _living(
             policy=_policy(config, bind_host),
             new_request_id=lambda: effects.new_id("request"),
         )
-        unsubscribe = identity.on_disabled(lambda account_id: hub.close_account(account_id, 1008, "account disabled"))
+        unsubscribe = identity.on_disabled(
+            lambda account_id: hub.close_account(account_id, ACCOUNT_DISABLED, "account disabled")
+        )
         async with trio.open_nursery() as nursery:
             nursery.start_soon(identity.watch, name="identity")
             nursery.start_soon(_survive, database, start.generation, name="survival")

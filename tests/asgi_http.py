@@ -23,6 +23,8 @@ class HttpExchange(Connection):
         self._body = bytearray()
         self._messages = 0
         self._complete = False
+        self.streams = trio.Event()  # the reply has begun, and is one that goes on
+        self.reads = True  # False: the app's next ``send`` waits for ever
         self.answered = trio.Event()  # the whole body that Content-Length announces has been sent
 
     def feed(self, part: bytes, *, more: bool) -> None:
@@ -38,14 +40,39 @@ class HttpExchange(Connection):
             self._to_app.send_nowait({"type": "http.disconnect"})
 
     async def reply(self) -> Reply:
-        """The whole reply.  Raises ProtocolViolation if the app ends without one."""
+        """The whole reply; of one that goes on for ever, its beginning, and then the client leaves.
+
+        Raises ProtocolViolation if the app ends without one.
+        """
         with trio.fail_after(self.patience):
-            await self.ended.wait()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._leave_stream)
+                await self.ended.wait()
+                nursery.cancel_scope.cancel()
         self.raise_violations()
         reply = self._reply()
         for observer in self._observers:
             observer.replied(self.request, reply)
         return reply
+
+    async def _leave_stream(self) -> None:
+        await self.streams.wait()
+        await trio.testing.wait_all_tasks_blocked()
+        self.disconnect()
+
+    @property
+    def status(self) -> int:
+        """0 before the reply has begun."""
+        return self._status
+
+    @property
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        return self._headers
+
+    @property
+    def received(self) -> bytes:
+        """What has come of the body so far."""
+        return bytes(self._body)
 
     def _reply(self) -> Reply:
         return Reply(self._status, self._headers, bytes(self._body), self._messages)
@@ -54,6 +81,8 @@ class HttpExchange(Connection):
         await trio.lowlevel.checkpoint()
         if self.gone():
             return
+        if not self.reads:
+            await trio.sleep_forever()
         self._messages += 1
         match message["type"]:
             case "http.response.start":
@@ -70,6 +99,8 @@ class HttpExchange(Connection):
             self.violation(f"impossible status {message['status']!r}")
         self._headers = checked_headers(self, message.get("headers", ()))
         self._status = message["status"]
+        if (b"content-type", b"text/event-stream") in self._headers and self.request.method != "HEAD":
+            self.streams.set()
         if self._status in _NO_BODY and self._announced is not None:
             self.violation(f"a {self._status} has no Content-Length")
 
@@ -97,5 +128,5 @@ class HttpExchange(Connection):
             self._complete = True
 
     def _returned(self) -> None:
-        if not self._complete and not self.left:
+        if not self._complete and not self.left and self.reads:
             self.violation("the app returned before it had answered")

@@ -9,7 +9,6 @@ from nerve.asgi.gate import Gate
 from nerve.asgi.http import HttpShell
 from nerve.asgi.policy import Admission, HttpPolicy, SocketServer
 from nerve.asgi.protocol import Receive, Scope, Send
-from nerve.asgi.replies import WRITABLE
 from nerve.asgi.router import Router
 from nerve.asgi.websocket import WebSocketShell
 from nerve.contract.route import Endpoint, S
@@ -34,9 +33,6 @@ class App(Generic[S]):
         new_request_id: Callable[[], str],
         clock: Callable[[], float] = trio.current_time,
     ) -> None:
-        for endpoint in endpoints:
-            if endpoint.route.kind not in WRITABLE:
-                raise ValueError(f"{endpoint.route.operation_id}: replies of kind {endpoint.route.kind} are not served")
         gate = Gate(policy)
         router = Router(endpoints, policy.auth_mode)
         self._http = HttpShell(router, services, gate, admission, policy, new_request_id, clock)

@@ -44,6 +44,11 @@ class RequestHead:
     def authority(self) -> Authority | None:
         return self.hosts[-1][1]
 
+    def named(self, names: Iterable[str]) -> dict[str, str]:
+        """The headers with these names, as far as they came."""
+        found = ((name, self.headers.get(name.lower().encode("latin-1"))) for name in names)
+        return {name: value.decode("latin-1").strip() for name, value in found if value is not None}
+
     def credentials(self, *, external: bool) -> Credentials:
         """Every credential that the request carries; the actor context is looked at in external mode only."""
         headers = self.headers

@@ -16,16 +16,17 @@ from nerve.asgi.cors import Cors
 from nerve.asgi.gate import Gate
 from nerve.asgi.head import RequestHead, read_head
 from nerve.asgi.policy import Admission, HttpPolicy
-from nerve.asgi.protocol import GONE, ClientLeft, Receive, Scope, Send
+from nerve.asgi.protocol import GONE, ClientLeft, RawHeaders, Receive, Scope, Send
 from nerve.asgi.replies import HttpReply, error_reply, options_reply, reply_of
 from nerve.asgi.router import Resource, Router
 from nerve.contract.caller import NOBODY, Caller
 from nerve.contract.generated.errors import ErrorKind
-from nerve.contract.route import AuthMode, AuthPolicy, Endpoint, Route, S, Work
+from nerve.contract.route import AuthMode, AuthPolicy, Endpoint, EventStream, Route, S, Work
 from nerve.errors import ErrorCode, NerveError, sole_error
 
 _logger = logging.getLogger("nerve.asgi")
 
+STALL_SECONDS = 10.0  # a reader of a stream that takes nothing for so long is gone (decisions D18)
 _LEFT = 499  # what the access log shows for a client that did not wait for its reply
 _BEFORE_ROUTING = frozenset({ErrorCode.WRONG_HOST, ErrorCode.NOT_FOUND, ErrorCode.METHOD_NOT_ALLOWED})
 
@@ -124,7 +125,10 @@ class HttpShell(Generic[S]):
         caller = exchange.caller = await self._admit(route, head)
         content_type = head.headers.get(b"content-type")
         raw = await read_body(route, exchange.body, content_type, self._policy.body_seconds)
-        params, body = decode(route, dict(zip(operation.names, values, strict=True)), head.query, raw)
+        query = head.query
+        if route.headers:
+            query = {**query, **head.named(route.headers)}
+        params, body = decode(route, dict(zip(operation.names, values, strict=True)), query, raw)
         reply = reply_of(route, await self._run(endpoint, exchange, params, body))
         if caller.refreshed is not None and 200 <= reply.status < 300:
             reply.headers.append((b"x-nerve-token", caller.refreshed.encode("ascii")))
@@ -168,6 +172,8 @@ class HttpShell(Generic[S]):
         head, body = exchange.head, exchange.body
         keep = body.finished or await body.settle()
         headers = [*reply.headers, (b"x-request-id", head.request_id.encode("ascii")), *self._cors.headers(head)]
+        if reply.stream is not None:
+            return await self._deliver_stream(exchange, reply.status, headers, reply.stream, send)
         if reply.status != 204:
             headers.append((b"content-length", b"%d" % len(reply.content)))
         if not keep and body.http1:
@@ -182,6 +188,34 @@ class HttpShell(Generic[S]):
         except GONE:
             raise ClientLeft from None
         return len(content)
+
+    async def _deliver_stream(
+        self, exchange: Exchange, status: int, headers: RawHeaders, stream: EventStream, send: Send
+    ) -> int:
+        """Send pieces as they come, until the stream ends, its client leaves or takes nothing for too long."""
+        sent = 0
+
+        async def piece(data: bytes) -> None:
+            nonlocal sent
+            with trio.fail_after(STALL_SECONDS):
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+            sent += len(data)
+
+        try:
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            if exchange.head.method != "HEAD":
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(_cancel_when_left, exchange.body, nursery.cancel_scope)
+                    await stream.run(piece)
+                    nursery.cancel_scope.cancel()
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except GONE:
+            raise ClientLeft from None
+        except ExceptionGroup as group:
+            if group.split((*GONE, trio.TooSlowError))[1] is not None:
+                raise
+            raise ClientLeft from None
+        return sent
 
 
 async def _cancel_when_left(body: RequestBody, scope: trio.CancelScope) -> None:

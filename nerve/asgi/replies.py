@@ -8,7 +8,7 @@ from attrs import define, field
 from nerve.asgi.protocol import RawHeaders
 from nerve.contract import codec
 from nerve.contract.generated.errors import ErrorKind
-from nerve.contract.route import Document, Reply, ReplyKind, Route
+from nerve.contract.route import Document, EventStream, Reply, ReplyKind, Route
 from nerve.errors import NerveError, error_body
 
 _COMMON: tuple[tuple[bytes, bytes], ...] = (
@@ -25,8 +25,8 @@ _PAGE_POLICY = (
     b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 )
 
-# The kinds of reply that can be written whole; App refuses an operation of any other kind.
-WRITABLE = frozenset({ReplyKind.JSON, ReplyKind.HTML, ReplyKind.DOCUMENT})
+# nginx holds back what it is not told to pass on.
+_EVENTS = ((b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no"), *_COMMON)
 
 
 class UndeclaredReply(Exception):
@@ -40,6 +40,7 @@ class HttpReply:
     status: int
     headers: RawHeaders
     content: bytes = field(default=b"", repr=False)
+    stream: EventStream | None = None  # follows the head instead of ``content``
 
 
 def reply_of(route: Route[Any, Any, Any], result: Any) -> HttpReply:
@@ -54,8 +55,12 @@ def reply_of(route: Route[Any, Any, Any], result: Any) -> HttpReply:
         raise UndeclaredReply(f"{route.operation_id} does not declare the status {status}")
     if isinstance(result, Document):
         return _document(route, status, extra, result)
+    if isinstance(result, EventStream):
+        if route.kind is not ReplyKind.EVENT_STREAM:
+            raise UndeclaredReply(f"{route.operation_id} declares no EventStream")
+        return HttpReply(status, [*_EVENTS, *extra], stream=result)
     if route.kind is not ReplyKind.JSON:
-        raise UndeclaredReply(f"{route.operation_id} has to return a Document")
+        raise UndeclaredReply(f"{route.operation_id} has to return what it declares")
     if status == 204:
         return HttpReply(status, [*_COMMON, *extra])
     return HttpReply(status, [*_JSON, *extra], codec.encode(result))

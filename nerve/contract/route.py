@@ -71,6 +71,7 @@ class Route(Generic[P, B, R]):
     work: Work
     any_host: bool
     errors: Mapping[ErrorCode, ErrorKind]  # the common ones included; the kind is this operation's form of the body
+    headers: tuple[str, ...] = ()  # parameters that come as request headers
 
     @property
     def success(self) -> int:
@@ -94,6 +95,17 @@ class Document:
 
     content: bytes = field(repr=False)
     media_type: str
+
+
+@frozen(eq=False)
+class EventStream:
+    """A reply that goes on (``ReplyKind.EVENT_STREAM``).
+
+    ``run`` is called with what sends a piece, once the reply has begun, and lasts as long as the stream; it is
+    cancelled when the client leaves or takes nothing for too long.
+    """
+
+    run: Callable[[Callable[[bytes], Awaitable[None]]], Awaitable[None]]
 
 
 @frozen

@@ -108,6 +108,14 @@ class Binding:
         row = await self._supervisor.house.database.read(binding.read, self.session_id, None, 0, 0)
         self._send_status(row, self._log.last_seq, None)
 
+    async def replay_turn(self) -> None:
+        """Send the running turn from its first frame on, then go live; at once live when no turn runs."""
+        first = self._supervisor.turn_start(self.session_id)
+        if first is None:
+            self._outbox.cursor = self._log.last_seq
+        else:
+            await self.replay(first - 1)
+
     async def replay(self, after_seq: int) -> None:
         """Send every kept frame above ``after_seq`` one by one, a gap for what is lost, then go live (decisions D7)."""
         database = self._supervisor.house.database
@@ -134,7 +142,7 @@ class Binding:
     def _step(self, cursor: int, seq: int, frame: str) -> int:
         if seq > cursor + 1:
             self._gap(cursor + 1, seq - 1)
-        self._outbox.put(frame.encode())
+        self._outbox.put(frame.encode(), seq)
         return seq
 
     def _gap(self, from_seq: int, to_seq: int, *, reset: bool = False) -> None:

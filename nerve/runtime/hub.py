@@ -11,6 +11,8 @@ from attrs import define, field
 from nerve.contract.frames import encode_frame
 from nerve.contract.generated.frames_server import ServerFrame
 
+ACCOUNT_DISABLED = 1008  # the close code of the sockets of an account that may not go on
+
 
 class Subscriber(Protocol):
     """One open socket.  None of its methods waits."""

@@ -5,6 +5,7 @@ number (decisions D18).  Snapshots and replays are fed at the reader's pace and 
 """
 
 from collections import deque
+from collections.abc import Callable
 
 import trio
 from attrs import define, field
@@ -14,14 +15,22 @@ FEED_BYTES = 256 * 1024
 TOO_SLOW = 1013
 
 
+def _as_it_is(data: bytes, seq: int | None) -> bytes:
+    return data
+
+
 @define(eq=False)
 class Outbox:
-    """``cursor`` is the number of the last logged frame given to this reader.
+    """``form`` makes what is sent of a frame and its number.
+
+    ``cursor`` is the number of the last logged frame given to this reader.
 
     None: a replay is still reading the log, which will bring what is published meanwhile; live ones are passed over.
     """
 
     account_id: str | None = None
+    form: Callable[[bytes, int | None], bytes] = _as_it_is
+    logged_only: bool = False  # state that a snapshot replaces is not for this reader
     cursor: int | None = None
     closing: tuple[int, str] | None = None
     _waiting: deque[tuple[bytes, bool]] = field(factory=deque)
@@ -39,11 +48,14 @@ class Outbox:
             if self.cursor is None or seq <= self.cursor:
                 return
             self.cursor = seq
+        elif self.logged_only:
+            return
         # Asked before the newest is added, so that one great frame alone makes nobody slow.
         if self._live_bytes >= MAX_LIVE_BYTES:
             self._waiting.clear()
             self.close(TOO_SLOW, "too slow")
             return
+        data = self.form(data, seq)
         self._live_bytes += len(data)
         self._waiting.append((data, True))
         self._stirred.set()
@@ -57,9 +69,10 @@ class Outbox:
 
     # --- snapshots and replays ------------------------------------------------------------------------------------
 
-    def put(self, data: bytes) -> None:
+    def put(self, data: bytes, seq: int | None = None) -> None:
         """Add a bounded piece that doesn't count as live."""
         if self.closing is None:
+            data = self.form(data, seq)
             self._fed_bytes += len(data)
             self._waiting.append((data, False))
             self._stirred.set()

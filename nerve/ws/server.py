@@ -21,6 +21,7 @@ from nerve.contract.generated.frames_server import (
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime.announce import publish_queue
 from nerve.runtime.binding import Binding
+from nerve.runtime.hub import ACCOUNT_DISABLED
 from nerve.runtime.outbox import TOO_SLOW, Outbox
 from nerve.runtime.supervisor import NewMessage, Supervisor
 from nerve.services import Services
@@ -58,6 +59,9 @@ class SocketServer:
         talk = _Talk(caller, self._services.supervisor, socket, Outbox(account_id=caller.account_id))
         hub = self._services.hub
         hub.add(talk.outbox)
+        if not self._services.identity.is_live(caller):
+            # Disabled between its admission and the moment from which the hub could close it.
+            talk.outbox.close(ACCOUNT_DISABLED, "account disabled")
         try:
             await talk.run(query.get("session_id"), query.get("after_seq"))
         finally:

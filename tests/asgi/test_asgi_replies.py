@@ -135,11 +135,6 @@ async def test_a_failing_admission_is_internal_too() -> None:
     assert [name for name, _ in house.undeclared] == ["test.get"]
 
 
-def test_a_kind_of_reply_that_is_not_served_never_starts() -> None:
-    with pytest.raises(ValueError, match="event_stream"):
-        open_house(endpoint("GET", "/a", kind=ReplyKind.EVENT_STREAM))
-
-
 # --- CORS ---------------------------------------------------------------------------------------------------------
 
 APP_ORIGIN = "https://app.example.org"

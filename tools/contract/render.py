@@ -6,7 +6,7 @@ from tools.contract.models import Module, attribute_name, member_name
 from tools.contract.spec import Operation, Spec, SpecError
 
 HEAD = '"""{title}  Generated from spec/ by `make contract`: do not edit."""\n\n'
-PARAMETER_KINDS = ("path", "query")
+PARAMETER_KINDS = ("path", "query", "header")
 
 
 def render(spec: Spec) -> dict[str, str]:
@@ -45,7 +45,7 @@ def _module(module: Module, title: str, extra: str = "", tail: str = "") -> str:
     if module.imports:
         names = ", ".join(sorted(module.imports))
         lines.append(f"\nfrom nerve.contract.generated.entities import {names}\n")
-    routing = ("AuthMode", "AuthPolicy", "Document", "NoBody", "NoParams", "ReplyKind", "Route", "Work")
+    routing = ("AuthMode", "AuthPolicy", "Document", "EventStream", "NoBody", "NoParams", "ReplyKind", "Route", "Work")
     route = [name for name in routing if name in extra + tail]
     if route:
         lines.append(f"from nerve.contract.route import {', '.join(route)}\n")
@@ -163,8 +163,13 @@ def _route(module: Module, op: Operation) -> str:
         f"    auth=AuthPolicy.{op.nerve['auth'].upper()},\n    refusal=ErrorCode.{member_name(refusal)},\n"
         f"    modes=frozenset({{{', '.join(f'AuthMode.{m.upper()}' for m in modes)}}}),\n"
         f"    work=Work.{op.nerve['work'].upper()},\n    any_host={op.nerve.get('host') == 'any'},\n"
+        f"    headers={_headers(op)!r},\n"
         f"    errors={{{errors}}},\n)\n"
     )
+
+
+def _headers(op: Operation) -> tuple[str, ...]:
+    return tuple(parameter["name"] for parameter in op.raw["parameters"] if parameter["in"] == "header")
 
 
 def _runtime(expression: str) -> str:
@@ -173,7 +178,7 @@ def _runtime(expression: str) -> str:
 
 def _replies(module: Module, op: Operation) -> dict[str, str]:
     if op.nerve.get("reply", "json") in ("document", "html", "event_stream"):
-        kind = "Any" if op.nerve["reply"] == "event_stream" else "Document"
+        kind = "EventStream" if op.nerve["reply"] == "event_stream" else "Document"
         return dict.fromkeys(op.raw["responses"], kind)
     found = {}
     for status, response in op.raw["responses"].items():
@@ -190,13 +195,13 @@ def _params(module: Module, op: Operation) -> str:
     properties, required = {}, []
     for parameter in parameters:
         if parameter["in"] not in PARAMETER_KINDS:
-            raise SpecError(f"{op.operation_id}: {parameter['name']}: only path and query parameters")
+            raise SpecError(f"{op.operation_id}: {parameter['name']}: only path, query and header parameters")
         properties[parameter["name"]] = parameter["schema"]
         if parameter.get("required") or parameter["in"] == "path":
             required.append(parameter["name"])
     schema = {
         "type": "object",
-        "description": f"Path and query parameters of {op.operation_id}.",
+        "description": f"Parameters of {op.operation_id}.",
         "additionalProperties": True,
         "properties": properties,
         "required": required,

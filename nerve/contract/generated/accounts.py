@@ -28,14 +28,14 @@ class NewAccount:
 
 @frozen(kw_only=True)
 class AccountsDisableParams:
-    """Path and query parameters of accounts.disable."""
+    """Parameters of accounts.disable."""
 
     account_id: str
 
 
 @frozen(kw_only=True)
 class AccountsEnableParams:
-    """Path and query parameters of accounts.enable."""
+    """Parameters of accounts.enable."""
 
     account_id: str
 
@@ -57,7 +57,7 @@ class AccountChange:
 
 @frozen(kw_only=True)
 class AccountsUpdateParams:
-    """Path and query parameters of accounts.update."""
+    """Parameters of accounts.update."""
 
     account_id: str
 
@@ -76,6 +76,7 @@ ACCOUNTS_CHANGE_PASSWORD: Route[NoParams, PasswordChange, Account] = Route(
     modes=frozenset({AuthMode.LOCAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.PASSWORD_TOO_LONG: ErrorKind.DETAIL, ErrorCode.EMPTY_PASSWORD: ErrorKind.DETAIL, ErrorCode.SETUP_INCOMPLETE: ErrorKind.DETAIL, ErrorCode.CURRENT_PASSWORD_REQUIRED: ErrorKind.DETAIL, ErrorCode.WRONG_CURRENT_PASSWORD: ErrorKind.DETAIL, ErrorCode.LOGIN_BUSY: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.ACCOUNTS_NEED_PERSON: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
 
@@ -93,6 +94,7 @@ ACCOUNTS_CREATE: Route[NoParams, NewAccount, Account] = Route(
     modes=frozenset({AuthMode.LOCAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.BAD_USERNAME: ErrorKind.DETAIL, ErrorCode.PASSWORD_TOO_LONG: ErrorKind.DETAIL, ErrorCode.EMPTY_PASSWORD: ErrorKind.DETAIL, ErrorCode.SETUP_INCOMPLETE: ErrorKind.DETAIL, ErrorCode.USERNAME_TAKEN: ErrorKind.DETAIL, ErrorCode.FIRST_ACCOUNT_UNNAMED: ErrorKind.DETAIL, ErrorCode.FIRST_ACCOUNT_PASSWORDLESS: ErrorKind.DETAIL, ErrorCode.LOGIN_BUSY: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.ACCOUNTS_NEED_PERSON: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
 
@@ -110,6 +112,7 @@ ACCOUNTS_DISABLE: Route[AccountsDisableParams, NoBody, Account] = Route(
     modes=frozenset({AuthMode.LOCAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.ACCOUNT_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.LAST_ENABLED_ACCOUNT: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.ACCOUNTS_NEED_PERSON: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
 
@@ -127,6 +130,7 @@ ACCOUNTS_ENABLE: Route[AccountsEnableParams, NoBody, Account] = Route(
     modes=frozenset({AuthMode.LOCAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.ACCOUNT_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.PASSWORDLESS_AMONG_OTHERS: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.ACCOUNTS_NEED_PERSON: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
 
@@ -144,6 +148,7 @@ ACCOUNTS_LIST: Route[NoParams, NoBody, AccountList] = Route(
     modes=frozenset({AuthMode.LOCAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.ACCOUNTS_NEED_PERSON: ErrorKind.DETAIL},
 )
 
@@ -161,6 +166,7 @@ ACCOUNTS_ME: Route[NoParams, NoBody, Account] = Route(
     modes=frozenset({AuthMode.LOCAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.ACCOUNTS_NEED_PERSON: ErrorKind.DETAIL},
 )
 
@@ -178,5 +184,6 @@ ACCOUNTS_UPDATE: Route[AccountsUpdateParams, AccountChange, Account] = Route(
     modes=frozenset({AuthMode.LOCAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.BAD_USERNAME: ErrorKind.DETAIL, ErrorCode.ACCOUNT_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.SETUP_INCOMPLETE: ErrorKind.DETAIL, ErrorCode.USERNAME_TAKEN: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.ACCOUNTS_NEED_PERSON: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )

@@ -29,5 +29,6 @@ ACTORS_LIST: Route[NoParams, NoBody, ActorList] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL},
 )

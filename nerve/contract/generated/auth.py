@@ -46,6 +46,7 @@ AUTH_CHECK: Route[NoParams, NoBody, Authenticated] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL},
 )
 
@@ -63,6 +64,7 @@ AUTH_LOGIN: Route[NoParams, Login, Token] = Route(
     modes=frozenset({AuthMode.LOCAL}),
     work=Work.CHECK,
     any_host=False,
+    headers=(),
     errors={ErrorCode.BAD_CREDENTIALS: ErrorKind.DETAIL, ErrorCode.SETUP_INCOMPLETE: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.LOGIN_BUSY: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION},
 )
 
@@ -80,6 +82,7 @@ AUTH_ME: Route[NoParams, NoBody, Me] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL},
 )
 
@@ -97,5 +100,6 @@ AUTH_STATUS: Route[NoParams, NoBody, AuthStatus] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL},
 )

@@ -38,5 +38,6 @@ CHAT_SEND: Route[NoParams, ChatMessage, ChatReply] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.QUEUE_FULL: ErrorKind.DETAIL, ErrorCode.CHAT_FAILED: ErrorKind.DETAIL, ErrorCode.SHUTTING_DOWN: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )

@@ -22,5 +22,6 @@ HEALTH_GET: Route[NoParams, NoBody, Health] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=True,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL},
 )

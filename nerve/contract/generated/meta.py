@@ -20,6 +20,7 @@ META_ASYNCAPI: Route[NoParams, NoBody, Document] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL},
 )
 
@@ -37,6 +38,7 @@ META_DOCS: Route[NoParams, NoBody, Document] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL},
 )
 
@@ -54,5 +56,6 @@ META_OPENAPI: Route[NoParams, NoBody, Document] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL},
 )

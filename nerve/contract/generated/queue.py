@@ -19,7 +19,7 @@ class CancelledEntry:
 
 @frozen(kw_only=True)
 class QueueCancelParams:
-    """Path and query parameters of queue.cancel."""
+    """Parameters of queue.cancel."""
 
     session_id: str
     queue_id: str
@@ -34,7 +34,7 @@ class Queue:
 
 @frozen(kw_only=True)
 class QueueListParams:
-    """Path and query parameters of queue.list."""
+    """Parameters of queue.list."""
 
     session_id: str
 
@@ -53,6 +53,7 @@ QUEUE_CANCEL: Route[QueueCancelParams, NoBody, CancelledEntry] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.CODE, ErrorCode.QUEUE_ENTRY_NOT_FOUND: ErrorKind.CODE, ErrorCode.ALREADY_STARTED: ErrorKind.CODE, ErrorCode.NOT_OWNER: ErrorKind.CODE, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
 
@@ -70,5 +71,6 @@ QUEUE_LIST: Route[QueueListParams, NoBody, Queue] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.CODE, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL},
 )

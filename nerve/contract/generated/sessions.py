@@ -6,7 +6,7 @@ from typing import Literal
 from attrs import field, frozen
 
 from nerve.contract.generated.entities import AgentBrief, Message, Session, SessionEvent, SessionPage, SessionRow, SessionState, TurnStop, TurnUsage
-from nerve.contract.route import AuthMode, AuthPolicy, NoBody, NoParams, ReplyKind, Route, Work
+from nerve.contract.route import AuthMode, AuthPolicy, EventStream, NoBody, NoParams, ReplyKind, Route, Work
 from nerve.contract.generated.errors import ErrorCode, ErrorKind
 from nerve.contract.unset import UNSET, Unset
 
@@ -30,7 +30,7 @@ class ArchiveResult:
 
 @frozen(kw_only=True)
 class SessionsArchiveParams:
-    """Path and query parameters of sessions.archive."""
+    """Parameters of sessions.archive."""
 
     session_id: str
     force: bool = field(default=False)
@@ -38,7 +38,7 @@ class SessionsArchiveParams:
 
 @frozen(kw_only=True)
 class SessionsArchivedParams:
-    """Path and query parameters of sessions.archived."""
+    """Parameters of sessions.archived."""
 
     offset: int = field(default=0, metadata={'minimum': 0, 'maximum': 1000000000, 'clamp': True})
 
@@ -69,7 +69,7 @@ class Deleted:
 
 @frozen(kw_only=True)
 class SessionsDeleteParams:
-    """Path and query parameters of sessions.delete."""
+    """Parameters of sessions.delete."""
 
     session_id: str
 
@@ -83,7 +83,7 @@ class EventList:
 
 @frozen(kw_only=True)
 class SessionsEventsParams:
-    """Path and query parameters of sessions.events."""
+    """Parameters of sessions.events."""
 
     session_id: str
     limit: int = field(default=50, metadata={'minimum': 1, 'maximum': 1000, 'clamp': True})
@@ -91,7 +91,7 @@ class SessionsEventsParams:
 
 @frozen(kw_only=True)
 class SessionsGetParams:
-    """Path and query parameters of sessions.get."""
+    """Parameters of sessions.get."""
 
     session_id: str
 
@@ -109,7 +109,7 @@ class SessionFeed:
 
 @frozen(kw_only=True)
 class SessionsListParams:
-    """Path and query parameters of sessions.list."""
+    """Parameters of sessions.list."""
 
     offset: int = field(default=0, metadata={'minimum': 0, 'maximum': 1000000000, 'clamp': True})
 
@@ -124,7 +124,7 @@ class MessagePage:
 
 @frozen(kw_only=True)
 class SessionsMessagesParams:
-    """Path and query parameters of sessions.messages."""
+    """Parameters of sessions.messages."""
 
     session_id: str
     limit: int = field(default=100, metadata={'minimum': 1, 'maximum': 1000, 'clamp': True})
@@ -133,7 +133,7 @@ class SessionsMessagesParams:
 
 @frozen(kw_only=True)
 class SessionsStatusParams:
-    """Path and query parameters of sessions.status."""
+    """Parameters of sessions.status."""
 
     session_id: str
 
@@ -178,14 +178,22 @@ class ForceStopped:
 
 @frozen(kw_only=True)
 class SessionsStopParams:
-    """Path and query parameters of sessions.stop."""
+    """Parameters of sessions.stop."""
 
     session_id: str
 
 
 @frozen(kw_only=True)
+class SessionsStreamParams:
+    """Parameters of sessions.stream."""
+
+    session_id: str
+    last_event_id: int | Unset = field(default=UNSET, metadata={'minimum': 0, 'key': 'Last-Event-ID'})
+
+
+@frozen(kw_only=True)
 class SessionsSystemParams:
-    """Path and query parameters of sessions.system."""
+    """Parameters of sessions.system."""
 
     offset: int = field(default=0, metadata={'minimum': 0, 'maximum': 1000000000, 'clamp': True})
 
@@ -199,7 +207,7 @@ class Unarchived:
 
 @frozen(kw_only=True)
 class SessionsUnarchiveParams:
-    """Path and query parameters of sessions.unarchive."""
+    """Parameters of sessions.unarchive."""
 
     session_id: str
 
@@ -216,7 +224,7 @@ class SessionChange:
 
 @frozen(kw_only=True)
 class SessionsUpdateParams:
-    """Path and query parameters of sessions.update."""
+    """Parameters of sessions.update."""
 
     session_id: str
 
@@ -235,6 +243,7 @@ SESSIONS_ARCHIVE: Route[SessionsArchiveParams, NoBody, ArchiveResult] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.MAIN_IS_PERMANENT: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
 
@@ -252,6 +261,7 @@ SESSIONS_ARCHIVED: Route[SessionsArchivedParams, NoBody, SessionPage] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION},
 )
 
@@ -269,6 +279,7 @@ SESSIONS_CREATE: Route[NoParams, NewSession, Session] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.UNKNOWN_BACKEND: ErrorKind.DETAIL, ErrorCode.BACKEND_UNAVAILABLE: ErrorKind.DETAIL, ErrorCode.BAD_CWD: ErrorKind.DETAIL, ErrorCode.EMPTY_MODEL: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
 
@@ -286,6 +297,7 @@ SESSIONS_DELETE: Route[SessionsDeleteParams, NoBody, Deleted] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.MAIN_IS_PERMANENT: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
 
@@ -303,6 +315,7 @@ SESSIONS_EVENTS: Route[SessionsEventsParams, NoBody, EventList] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION},
 )
 
@@ -320,6 +333,7 @@ SESSIONS_GET: Route[SessionsGetParams, NoBody, Session] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL},
 )
 
@@ -337,6 +351,7 @@ SESSIONS_LIST: Route[SessionsListParams, NoBody, SessionFeed] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION},
 )
 
@@ -354,6 +369,7 @@ SESSIONS_MESSAGES: Route[SessionsMessagesParams, NoBody, MessagePage] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION},
 )
 
@@ -371,6 +387,7 @@ SESSIONS_STATUS: Route[SessionsStatusParams, NoBody, SessionState] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL},
 )
 
@@ -388,7 +405,26 @@ SESSIONS_STOP: Route[SessionsStopParams, Stop, TurnStopped | AllStopped | ForceS
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.CODE, ErrorCode.BAD_SCOPE: ErrorKind.CODE, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
+)
+
+SESSIONS_STREAM: Route[SessionsStreamParams, NoBody, EventStream] = Route(
+    operation_id='sessions.stream',
+    method='GET',
+    path='/api/sessions/{session_id}/stream',
+    params=SessionsStreamParams,
+    body=NoBody,
+    body_required=False,
+    replies={200: EventStream},
+    kind=ReplyKind.EVENT_STREAM,
+    auth=AuthPolicy.ANY,
+    refusal=ErrorCode.PERSON_REQUIRED,
+    modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
+    work=Work.STREAM,
+    any_host=False,
+    headers=('Last-Event-ID',),
+    errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION},
 )
 
 SESSIONS_SYSTEM: Route[SessionsSystemParams, NoBody, SessionPage] = Route(
@@ -405,6 +441,7 @@ SESSIONS_SYSTEM: Route[SessionsSystemParams, NoBody, SessionPage] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.READ,
     any_host=False,
+    headers=(),
     errors={ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION},
 )
 
@@ -422,6 +459,7 @@ SESSIONS_UNARCHIVE: Route[SessionsUnarchiveParams, NoBody, Unarchived] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
 
@@ -439,5 +477,6 @@ SESSIONS_UPDATE: Route[SessionsUpdateParams, SessionChange, Session] = Route(
     modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.NOTHING_TO_UPDATE: ErrorKind.DETAIL, ErrorCode.EMPTY_TITLE: ErrorKind.DETAIL, ErrorCode.EMPTY_MODEL: ErrorKind.DETAIL, ErrorCode.PARENT_CYCLE: ErrorKind.DETAIL, ErrorCode.PARENT_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.SESSION_NOT_STARTED: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )

@@ -33,5 +33,6 @@ SETUP_CLAIM: Route[NoParams, Claim, Token] = Route(
     modes=frozenset({AuthMode.LOCAL}),
     work=Work.WRITE,
     any_host=False,
+    headers=(),
     errors={ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.SETUP_COMPLETE: ErrorKind.DETAIL, ErrorCode.WRONG_SETUP_TOKEN: ErrorKind.DETAIL, ErrorCode.PASSWORD_OR_PASSWORDLESS: ErrorKind.DETAIL, ErrorCode.USERNAME_REQUIRED: ErrorKind.DETAIL, ErrorCode.BAD_USERNAME: ErrorKind.DETAIL, ErrorCode.PASSWORD_TOO_LONG: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
