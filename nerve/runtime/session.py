@@ -32,7 +32,7 @@ from nerve.runtime.event_log import SessionLog
 from nerve.runtime.house import SYSTEM_ACTOR, House
 from nerve.runtime.hub import Subscriber
 from nerve.runtime.logs import LogBook
-from nerve.runtime.turn import Reach, RunningTurn, TurnOutcome, Waiter
+from nerve.runtime.turn import Reach, RunningTurn, TurnOutcome, TurnStopped, Waiter
 from nerve.runtime.views import LiveState, session_running, user_message
 from nerve.store import intake, turns
 from nerve.store.turns import BegunTurn
@@ -46,15 +46,6 @@ class Phase(Enum):
     OPEN = "open"
     CLOSING = "closing"  # takes no further turn
     CLOSED = "closed"
-
-
-class TurnStopped(Enum):
-    """What came of asking a turn to stop."""
-
-    NOT_RUNNING = "not_running"
-    STOPPED = "stopped"
-    KILLED = "killed"
-    NOT_STOPPED = "not_stopped"
 
 
 @define(eq=False)
@@ -135,7 +126,7 @@ class SessionRunner:
         with trio.move_on_after(INTERRUPT_SECONDS):
             await self._interrupt(turn)
             await turn.finished.wait()
-            return TurnStopped.KILLED if turn.killed else TurnStopped.STOPPED
+            return turn.came_of_stop()
         return await self._kill(turn)
 
     async def force(self) -> TurnStopped:
@@ -390,7 +381,7 @@ class SessionRunner:
         with trio.move_on_after(KILL_SECONDS):
             await self.slot.close()
             await turn.finished.wait()
-            return TurnStopped.KILLED
+            return turn.came_of_stop()
         return TurnStopped.NOT_STOPPED
 
 

@@ -26,6 +26,15 @@ class TurnOutcome:
     refused: bool = False  # while it waited, the house began to shut down
 
 
+class TurnStopped(Enum):
+    """What came of asking a turn to stop."""
+
+    NOT_RUNNING = "not_running"
+    STOPPED = "stopped"
+    KILLED = "killed"
+    NOT_STOPPED = "not_stopped"
+
+
 @define(eq=False)
 class Waiter:
     """Lets the sender of a message wait for what becomes of it."""
@@ -122,6 +131,12 @@ class RunningTurn:
             return TurnState.STOPPED, None
         # Only what a runtime says of its own end is meant for people.
         return TurnState.FAILED, (str(self.gone) if isinstance(self.gone, RuntimeGone) else "") or RUNTIME_DIED
+
+    def came_of_stop(self) -> TurnStopped:
+        """What a stop is told once the turn is over; one that had ended by itself was not stopped."""
+        if self.outcome is not None and self.outcome.state in (TurnState.COMPLETED, TurnState.FAILED):
+            return TurnStopped.NOT_RUNNING
+        return TurnStopped.KILLED if self.killed else TurnStopped.STOPPED
 
     def facts(self) -> dict[str, Any]:
         """For the log of the server; holds no text of the conversation."""

@@ -211,7 +211,7 @@ async def test_a_turn_that_ends_by_itself_while_it_is_being_stopped_is_complete(
         puppet.say(TextAdded("all said"), COMPLETED)
         frames = await alice.turn()
     assert types(frames)[-2:] == ["done", "session_running"]
-    assert told == ["stopped"]
+    assert told == ["not_running"]
     assert await answers(house, session_id) == ["all said"]
 
 
