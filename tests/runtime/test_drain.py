@@ -39,11 +39,11 @@ async def test_what_waits_is_refused_and_what_runs_is_interrupted(house: House) 
         # Everybody bound sees the removals, and only the sender is told why.
         for frames in (heard, bob_heard):
             assert removals(frames) == [("c2", "refused"), ("c3", "refused")]
-            assert of(frames, "queue_update")[0]["queue"] == []
+            assert of(frames, "queue_update")[-1]["queue"] == []
         for frames, own in ((heard, "c2"), (bob_heard, "c3")):
             answers = [f for f in of(frames, "error") if "seq" not in f]
             assert answers == [{"type": "error", "session_id": session_id, "error": REFUSED, "client_msg_id": own}]
-            assert frames.index(answers[0]) > frames.index(of(frames, "queue_update")[0])
+            assert frames.index(answers[0]) > frames.index(of(frames, "queue_update")[-1])
             result, end = of(frames, "tool_result")[0], [f for f in of(frames, "error") if "seq" in f]
             assert (result["result"], result["is_error"]) == ("[Interrupted]", True)
             assert [f["error"] for f in end] == ["Interrupted by restart"]

@@ -16,6 +16,7 @@ from trio.testing import MockClock
 
 from nerve.store.inline import open_inline
 from tests.asgi_client import Closed
+from tests.runtime.lagging import LaggingDatabase
 from tests.runtime.tabs import Frame, Tab, tab
 from tests.sessions.session_house import House, open_house, play
 
@@ -272,7 +273,7 @@ async def _check_logs(house: House, whole: Play) -> None:
 def test_whatever_clients_do(actions: list[Action]) -> None:
     async def main() -> None:
         with tempfile.TemporaryDirectory() as directory, open_inline() as database:
-            async with open_house(database, Path(directory) / "home") as house:
+            async with open_house(LaggingDatabase(database), Path(directory) / "home") as house:
                 await play_all(house, actions)
 
     trio.run(main, clock=MockClock(autojump_threshold=0))

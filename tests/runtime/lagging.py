@@ -1,0 +1,40 @@
+"""A database whose writers hear of their commit a moment later than readers could, as with a writing thread."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import trio
+from attrs import define, field
+
+from nerve.store.inline import InlineDatabase
+
+LONGEST = 6  # checkpoints
+
+
+@define(eq=False)
+class LaggingDatabase:
+    """Cancelled before its transaction a write did not happen; after it, its outcome is delivered all the same."""
+
+    _inner: InlineDatabase
+    _rng: random.Random = field(factory=lambda: random.Random(1))
+
+    async def read(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        return await self._inner.read(fn, *args)
+
+    async def read_large(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        """Waits for its place on the pool, and for its result."""
+        await self._lag()
+        found = await self._inner.read(fn, *args)
+        await self._lag()
+        return found
+
+    async def write(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        try:
+            return await self._inner.write(fn, *args)
+        finally:
+            await self._lag()
+
+    async def _lag(self) -> None:
+        for _ in range(self._rng.randrange(LONGEST)):
+            await trio.lowlevel.cancel_shielded_checkpoint()

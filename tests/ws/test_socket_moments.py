@@ -1,0 +1,137 @@
+"""Binding in the moment between the commit of a frame and its publication, which a writing thread makes possible."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+import trio.lowlevel
+from attrs import define, field
+
+from nerve.adapters.protocol import ToolStarted
+from nerve.store.inline import InlineDatabase
+from tests.runtime.puppets import COMPLETED, puppets
+from tests.runtime.tabs import Frame, numbers, tab, types
+from tests.sessions.session_house import House, open_house
+
+
+@define(eq=False)
+class HeldDatabase:
+    """While ``held``, whoever writes hears of the commit only at its release."""
+
+    _inner: InlineDatabase
+    held: bool = False
+    committed: trio.Event = field(factory=trio.Event)
+    _release: trio.Event = field(factory=trio.Event)
+
+    async def read(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        return await self._inner.read(fn, *args)
+
+    read_large = read
+
+    async def write(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        value = await self._inner.write(fn, *args)
+        if self.held:
+            self.committed.set()
+            with trio.CancelScope(shield=True):
+                await self._release.wait()
+        return value
+
+    def hold(self) -> None:
+        self.held, self.committed, self._release = True, trio.Event(), trio.Event()
+
+    def release(self) -> None:
+        self.held = False
+        self._release.set()
+
+
+@pytest.fixture
+def held(database: InlineDatabase) -> HeldDatabase:
+    return HeldDatabase(database)
+
+
+@pytest.fixture
+async def house(held: HeldDatabase, tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(held, tmp_path / "home") as house:
+        yield house
+
+
+def told(frames: list[Frame]) -> list[int]:
+    events = [event for frame in frames for event in frame.get("buffered_events", [])]
+    return numbers(events + frames)
+
+
+@pytest.mark.req("WS-45")
+@pytest.mark.parametrize("after_seq", [None, 0, 1])
+async def test_a_frame_on_disk_that_is_not_shown_yet_comes_once(
+    house: House, held: HeldDatabase, after_seq: int | None
+) -> None:
+    adapter = puppets(house)
+    session_id = await house.create()
+    async with tab(house.bob, session_id) as witness:
+        await witness.say(session_id, "one")
+        puppet = await adapter.prompted()
+        await witness.beat()
+        held.hold()
+        puppet.say(ToolStarted("t1", "Bash", {}))
+        await held.committed.wait()
+        async with tab(house.alice, session_id, after_seq) as alice:
+            first = await alice.beat()
+            assert numbers(await witness.beat()) == []  # nobody has been shown it
+            held.release()
+            puppet.say(COMPLETED)
+            rest = await alice.turn()
+            seen = told([*alice.greeting, *first, *rest])
+        assert seen == list(range((after_seq or 0) + 1, 5))
+        assert numbers(await witness.turn()) == [2, 3, 4]
+
+
+@pytest.mark.req("WS-45")
+@pytest.mark.parametrize("after_seq", [None, 0])
+async def test_a_turn_that_has_begun_on_disk_alone(house: House, held: HeldDatabase, after_seq: int | None) -> None:
+    adapter = puppets(house)
+    session_id = await house.create()
+    async with tab(house.bob, session_id) as bob, trio.open_nursery() as nursery:
+        nursery.start_soon(_chat, house, session_id)
+        await trio.lowlevel.checkpoint()
+        while not await house.sql("SELECT 1 FROM queue_entries"):
+            await trio.lowlevel.checkpoint()
+        held.hold()
+        await held.committed.wait()
+        assert await held.read(lambda db: db.execute("SELECT state FROM turns").fetchall()) == [("running",)]
+        async with tab(house.alice, session_id, after_seq) as alice:
+            assert not alice.greeting[-1]["is_running"]
+            assert "buffered_events" not in alice.greeting[-1]
+            first = await alice.beat()
+            held.release()
+            (await adapter.prompted()).say(COMPLETED)
+            rest = await alice.turn()
+            assert told([*alice.greeting, *first, *rest]) == [1, 2]
+        assert numbers(await bob.turn()) == [1, 2]
+
+
+async def _chat(house: House, session_id: str) -> None:
+    await house.run(session_id, "one")
+
+
+@pytest.mark.req("WS-45", "WS-47")
+@pytest.mark.parametrize("after_seq", [None, 0])
+async def test_a_turn_that_has_ended_on_disk_alone(house: House, held: HeldDatabase, after_seq: int | None) -> None:
+    adapter = puppets(house)
+    session_id = await house.create()
+    async with tab(house.bob, session_id) as bob:
+        await bob.say(session_id, "one")
+        puppet = await adapter.prompted()
+        await bob.beat()
+        held.hold()
+        puppet.say(COMPLETED)
+        await held.committed.wait()
+        async with tab(house.alice, session_id, after_seq) as alice:
+            assert alice.greeting[-1]["is_running"]
+            first = await alice.beat()
+            held.release()
+            rest = await alice.until("session_running")
+            assert not rest[-1]["is_running"]
+            assert told([*alice.greeting, *first, *rest]) == [1, 2]
+        assert types(await bob.turn()) == ["done", "session_running"]
