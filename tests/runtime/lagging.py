@@ -1,4 +1,4 @@
-"""A database whose writers hear of their commit a moment later than readers could, as with a writing thread."""
+"""Databases whose writers hear of their commit later than readers could, as with a writing thread."""
 
 import random
 from collections.abc import Callable
@@ -38,3 +38,39 @@ class LaggingDatabase:
     async def _lag(self) -> None:
         for _ in range(self._rng.randrange(LONGEST)):
             await trio.lowlevel.cancel_shielded_checkpoint()
+
+
+@define(eq=False)
+class HeldDatabase:
+    """While ``held``, whoever writes hears of the commit only at its release.
+
+    A write of a function named in ``gated`` does not begin, and can be cancelled.
+    """
+
+    _inner: InlineDatabase
+    held: bool = False
+    gated: frozenset[str] = frozenset()
+    committed: trio.Event = field(factory=trio.Event)
+    _release: trio.Event = field(factory=trio.Event)
+
+    async def read(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        return await self._inner.read(fn, *args)
+
+    read_large = read
+
+    async def write(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        if fn.__name__ in self.gated:
+            await trio.sleep_forever()
+        value = await self._inner.write(fn, *args)
+        if self.held:
+            self.committed.set()
+            with trio.CancelScope(shield=True):
+                await self._release.wait()
+        return value
+
+    def hold(self) -> None:
+        self.held, self.committed, self._release = True, trio.Event(), trio.Event()
+
+    def release(self) -> None:
+        self.held = False
+        self._release.set()

@@ -1,49 +1,18 @@
 """Binding in the moment between the commit of a frame and its publication, which a writing thread makes possible."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trio
 import trio.lowlevel
-from attrs import define, field
 
 from nerve.adapters.protocol import ToolStarted
 from nerve.store.inline import InlineDatabase
+from tests.runtime.lagging import HeldDatabase
 from tests.runtime.puppets import COMPLETED, puppets
 from tests.runtime.tabs import Frame, numbers, tab, types
 from tests.sessions.session_house import House, open_house
-
-
-@define(eq=False)
-class HeldDatabase:
-    """While ``held``, whoever writes hears of the commit only at its release."""
-
-    _inner: InlineDatabase
-    held: bool = False
-    committed: trio.Event = field(factory=trio.Event)
-    _release: trio.Event = field(factory=trio.Event)
-
-    async def read(self, fn: Callable[..., Any], /, *args: Any) -> Any:
-        return await self._inner.read(fn, *args)
-
-    read_large = read
-
-    async def write(self, fn: Callable[..., Any], /, *args: Any) -> Any:
-        value = await self._inner.write(fn, *args)
-        if self.held:
-            self.committed.set()
-            with trio.CancelScope(shield=True):
-                await self._release.wait()
-        return value
-
-    def hold(self) -> None:
-        self.held, self.committed, self._release = True, trio.Event(), trio.Event()
-
-    def release(self) -> None:
-        self.held = False
-        self._release.set()
 
 
 @pytest.fixture
