@@ -13,8 +13,8 @@ HELP = """\
 /cancel ID      take a message back that waits
 /stop           stop the turn (also ^C)
 /quit           leave (also ^D); a running turn goes on
-Anything else is a message; it waits while a turn runs.  Two slashes send a line that begins with one, Alt-Enter begins
-a new line."""
+Anything else is a message; while a turn runs, it waits.  Two slashes send a
+line that begins with one; Alt-Enter begins a new line."""
 
 
 class Name(Enum):

@@ -30,7 +30,7 @@ from nerve.contract.unset import UNSET
 OUTPUT_LINES = 20  # of one tool call; the rest is counted
 RESULT_LINES = 12
 SUMMARY = 100
-PREVIEW = 60
+PREVIEW = 44
 
 # What a tool call is about, in the order in which the keys of its input are looked for.
 _TELLING = (
