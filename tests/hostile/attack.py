@@ -75,9 +75,10 @@ class Line:
         return status, headers, body
 
     def frame(self, seconds: float = SECONDS) -> tuple[int, bytes]:
-        """Opcode and payload of the next frame of the server; (-1, b"") at the end."""
+        """Opcode and payload of the next frame of the server; (-1, b"") at the end.  Raises TimeoutError."""
+        deadline = time.monotonic() + seconds
         while (found := self._take_frame()) is None:
-            if not self.read_some(seconds):
+            if not self.read_some(max(0.001, deadline - time.monotonic())):
                 return -1, b""
         return found
 
@@ -97,9 +98,13 @@ class Line:
         return data[0] & 0x0F, data[start : start + size]
 
     def close_code(self, seconds: float = SECONDS) -> int:
-        """The code of the server's close frame, whatever comes before it; -1 if the line ends without one."""
+        """The code of the server's close frame, whatever comes before it; -1 if the line ends without one.
+
+        Raises TimeoutError.
+        """
+        deadline = time.monotonic() + seconds
         while True:
-            opcode, payload = self.frame(seconds)
+            opcode, payload = self.frame(max(0.001, deadline - time.monotonic()))
             if opcode == 8:
                 return struct.unpack("!H", payload[:2])[0] if payload else 1005
             if opcode == -1:
@@ -159,6 +164,7 @@ class Victim:
     order: dict[str, Any]
     port: int = 0
     _stderr: IO[bytes] = field(factory=tempfile.TemporaryFile)
+    _sockets: list[socket.socket] = field(factory=list)
     _process: "subprocess.Popen[bytes] | None" = None
 
     def start(self) -> "Victim":
@@ -177,6 +183,7 @@ class Victim:
         sock = socket.socket()
         if receive_buffer is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self._sockets.append(sock)
         sock.settimeout(SECONDS)
         sock.connect(("127.0.0.1", self.port))
         return Line(sock)
@@ -227,6 +234,8 @@ class Victim:
         return self._process is not None and self._process.poll() is None
 
     def end(self) -> None:
+        for sock in self._sockets:
+            sock.close()
         if self._process is not None:
             if self._process.poll() is None:
                 self._process.kill()

@@ -19,6 +19,7 @@ MakeVictim = Callable[..., Victim]
 SMALL = 4096
 EXIT_SECONDS = GRACE_SECONDS + 1.0
 
+# fmt: off
 ENDS_THE_PROCESS = {
     "subprotocol that is no ASCII": upgrade("/echo", b"Sec-WebSocket-Protocol: \xff"),
     "extension that is no ASCII": upgrade("/echo", b"Sec-WebSocket-Extensions: \xff"),
@@ -28,11 +29,12 @@ ENDS_THE_PROCESS = {
     "stray byte behind an upgrade": upgrade() + b"x",
     "frame behind an upgrade": upgrade() + frame(1, b"hello"),
     "upgrade with a body": upgrade("/echo", b"Content-Length: 5") + b"hello",
-    "h2c CONNECT without a path": (
-        b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\n"
-        b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n"
+    "CONNECT of HTTP/2 without a path": (
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
+        + bytes.fromhex("00000f010500000001") + b"\x02\x07CONNECT\x01\x04a:80"
     ),
 }
+# fmt: on
 
 
 @pytest.mark.parametrize("attack", ENDS_THE_PROCESS.values(), ids=ENDS_THE_PROCESS.keys())
@@ -276,8 +278,7 @@ def test_the_stock_server_is_started_as_it_comes(make_victim: Any) -> None:
     victim: Victim = make_victim("stock")
     victim.must_be_well()
     line = victim.open_socket().send(frame(1, b"hello"))
-    assert line.frame() == (9, b"")
-    assert line.frame() == (1, b"hello")
+    assert (1, b"hello") in (line.frame(), line.frame())  # the other one is a ping
     line.close()
     victim.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):

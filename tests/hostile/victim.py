@@ -32,7 +32,7 @@ async def _serve(order: dict[str, Any], listener: socket.socket) -> None:
     config = Config()
     config.graceful_timeout = GRACE_SECONDS
     config.shutdown_timeout = GRACE_SECONDS
-    config.keep_alive_timeout = 75
+    config.keep_alive_timeout = order.get("limits", {}).get("idle_seconds", 5)
     config.websocket_max_message_size = 1024 * 1024
     config.websocket_ping_interval = order.get("limits", {}).get("ping_seconds", 20)
     config.certfile, config.keyfile = order.get("cert"), order.get("key")

@@ -112,7 +112,7 @@ class Http1:
         """Refuse what can't become a head any more, before its time is over.  Raises BadRequest."""
         part = self._in
         self._check_size(part, len(part))
-        if _UNCLEAN.search(part, max(0, self._seen - 1), len(part) - part.endswith((b"\r", b"\n"))) is not None:
+        if _UNCLEAN.search(part, max(0, self._seen - 1), len(part) - part.endswith(b"\r")) is not None:
             raise BadRequest(400, "the request's head has characters that it may not have")
         self._seen = len(part)
 
@@ -172,7 +172,11 @@ class Http1:
     def start(self, status: int, headers: Headers) -> bytes:
         """The head of a response.  Raises BadResponse."""
         self._bodyless = self._bodyless or status in (204, 304)
-        return self._send(h11.Response(status_code=status, headers=headers, reason=_PHRASES.get(status, b"")))
+        try:
+            response = h11.Response(status_code=status, headers=headers, reason=_PHRASES.get(status, b""))
+        except h11.LocalProtocolError as exc:
+            raise BadResponse(str(exc)) from exc
+        return self._send(response)
 
     def part(self, data: bytes) -> bytes:
         """A piece of the response's body; a request or status that has none drops it.  Raises BadResponse."""

@@ -1,0 +1,283 @@
+"""HTTP/1.1 as lists of bytes: what is read, what is refused, what is written."""
+
+import contextlib
+import random
+from itertools import pairwise
+
+import h11
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nerve.asgi.hardened.http1 import BadRequest, BadResponse, Http1, refusal
+from nerve.asgi.hardened.limits import Limits
+
+SMALL = Limits(request_line_bytes=100, head_bytes=300, header_count=5)
+HOST = b"Host: localhost\r\n"
+
+
+def read(*pieces: bytes, limits: Limits = SMALL) -> tuple[str, bytes, bytes]:
+    """Method, target and body of one request that comes in these pieces."""
+    http, head, body = Http1(limits), None, b""
+    for piece in pieces:
+        http.feed(piece)
+        head = head or http.next_head()
+        if head is not None:
+            body += http.next_body()
+    assert head is not None
+    assert http.body_complete
+    return head.method, head.target, body
+
+
+@pytest.mark.parametrize(
+    ("raw", "body"),
+    [
+        (b"GET /a HTTP/1.1\r\n" + HOST + b"\r\n", b""),
+        (b"\r\nGET /a HTTP/1.1\r\n" + HOST + b"\r\n", b""),
+        (b"GET /a HTTP/1.0\r\n\r\n", b""),
+        (b"GET /a HTTP/1.1\r\n" + HOST + b"Content-Length: 0\r\n\r\n", b""),
+        (b"GET /a HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\n\r\nhello", b"hello"),
+        (b"GET /a HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b""),
+        (
+            b"GET /a HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: Chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
+            b"hello",
+        ),
+        (b"GET /a HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n000\r\n\r\n", b"hello"),
+        (
+            b"GET /a HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n5\r\n\r\n0\r\n\r\n0\r\n\r\n",
+            b"\r\n0\r\n",
+        ),
+    ],
+)
+def test_a_request_is_the_same_however_it_is_cut(raw: bytes, body: bytes) -> None:
+    assert read(raw) == ("GET", b"/a", body)
+    assert read(*(raw[i : i + 1] for i in range(len(raw)))) == ("GET", b"/a", body)
+    for seed in range(20):
+        cuts = [0, *sorted(random.Random(seed).choices(range(len(raw)), k=3)), len(raw)]
+        assert read(*(raw[a:b] for a, b in pairwise(cuts))) == ("GET", b"/a", body)
+
+
+_CHUNKED = b"Transfer-Encoding: chunked\r\n"
+REFUSED = {
+    "nothing but line ends": (b"\r\n\r\n\r\n", 400),
+    "no version": (b"GET /\r\n" + HOST + b"\r\n", 400),
+    "HTTP/0.9": (b"GET /\r\n\r\n", 400),
+    "HTTP/2.0": (b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", 505),
+    "the preface of HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+    "HTTP/1.2": (b"GET / HTTP/1.2\r\n" + HOST + b"\r\n", 505),
+    "HTTP/11": (b"GET / HTTP/11\r\n" + HOST + b"\r\n", 400),
+    "http in lower case": (b"GET / http/1.1\r\n" + HOST + b"\r\n", 400),
+    "two spaces": (b"GET  / HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "a tab in the request line": (b"GET\t/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "a space before the method": (b" GET / HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "a space in the target": (b"GET /a b HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "a target that is no ASCII": (b"GET /\xc3\xa9 HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "a target that is no path": (b"GET a HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "an asterisk for GET": (b"GET * HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "another scheme": (b"GET ftp://a/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "an absolute target without authority": (b"GET http:///a HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "CONNECT": (b"CONNECT a:80 HTTP/1.1\r\n" + HOST + b"\r\n", 501),
+    "no Host": (b"GET / HTTP/1.1\r\n\r\n", 400),
+    "two Hosts": (b"GET / HTTP/1.1\r\n" + HOST + HOST + b"\r\n", 400),
+    "a bare line feed": (b"GET / HTTP/1.1\n" + HOST + b"\r\n", 400),
+    "bare line feeds alone": (b"GET / HTTP/1.1\nHost: a\n\n", 400),
+    "a bare carriage return": (b"GET / HTTP/1.1\r\nHost: a\rX: b\r\n\r\n", 400),
+    "a NUL": (b"GET / HTTP/1.1\r\nHost: a\0b\r\n\r\n", 400),
+    "a control character": (b"GET / HTTP/1.1\r\n" + HOST + b"X: \x1b[2J\r\n\r\n", 400),
+    "a folded header": (b"GET / HTTP/1.1\r\n" + HOST + b"X: a\r\n b\r\n\r\n", 400),
+    "a folded header with a tab": (b"GET / HTTP/1.1\r\n" + HOST + b"X: a\r\n\tb\r\n\r\n", 400),
+    "a fold before all headers": (b"GET / HTTP/1.1\r\n X: a\r\n" + HOST + b"\r\n", 400),
+    "a space before the colon": (b"GET / HTTP/1.1\r\n" + HOST + b"X : a\r\n\r\n", 400),
+    "a header without a name": (b"GET / HTTP/1.1\r\n" + HOST + b": a\r\n\r\n", 400),
+    "a header without a colon": (b"GET / HTTP/1.1\r\n" + HOST + b"X\r\n\r\n", 400),
+    "a name that is no token": (b"GET / HTTP/1.1\r\n" + HOST + b"X(: a\r\n\r\n", 400),
+    "length and chunks": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\n" + _CHUNKED + b"\r\n", 400),
+    "chunks in HTTP/1.0": (b"POST / HTTP/1.0\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n", 400),
+    "two lengths": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n", 400),
+    "one length twice": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nContent-Length: 5\r\n\r\n", 400),
+    "a list of lengths": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5, 5\r\n\r\n", 400),
+    "a signed length": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: +5\r\n\r\n", 400),
+    "a negative length": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: -5\r\n\r\n", 400),
+    "a hexadecimal length": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 0x5\r\n\r\n", 400),
+    "an empty length": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: \r\n\r\n", 400),
+    "an endless length": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: " + b"9" * 30 + b"\r\n\r\n", 400),
+    "another coding": (b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: gzip, chunked\r\n\r\n", 501),
+    "two codings": (b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n", 501),
+    "chunked twice": (b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked, chunked\r\n\r\n", 501),
+    "a coding in disguise": (b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: \x0bchunked\r\n\r\n", 400),
+    "another expectation": (b"POST / HTTP/1.1\r\n" + HOST + b"Expect: 200-ok\r\n\r\n", 417),
+    "a long request line": (b"GET /" + b"a" * 200 + b" HTTP/1.1\r\n" + HOST + b"\r\n", 414),
+    "an endless request line": (b"GET /" + b"a" * 200, 414),
+    "a big head": (b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 400 + b"\r\n\r\n", 431),
+    "an endless head": (b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 400, 431),
+    "many headers": (b"GET / HTTP/1.1\r\n" + HOST + b"X: a\r\n" * 5 + b"\r\n", 431),
+    "a TLS hello": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("raw", "status"), REFUSED.values(), ids=REFUSED)
+def test_heads_that_are_refused(raw: bytes, status: int) -> None:
+    with pytest.raises(BadRequest) as refused:
+        read(raw)
+    assert refused.value.status == status
+    with pytest.raises(BadRequest):  # also when it drips in, and no later
+        read(*(raw[i : i + 1] for i in range(len(raw))))
+
+
+BAD_CHUNKS = {
+    "no number": b"x\r\n",
+    "empty": b"\r\n",
+    "negative": b"-1\r\n",
+    "signed": b"+5\r\nhello\r\n",
+    "0x": b"0x5\r\nhello\r\n",
+    "underscore": b"1_0\r\n",
+    "too many digits": b"1" * 17 + b"\r\n",
+    "a space in front": b" 5\r\nhello\r\n",
+    "a space behind": b"5 \r\nhello\r\n",
+    "a bare line feed": b"5\nhello\r\n0\r\n\r\n",
+    "a carriage return in an extension": b"5;a\rb\r\nhello\r\n",
+    "longer than it says": b"3\r\nhello\r\n0\r\n\r\n",
+    "shorter than it says": b"7\r\nhello\r\n0\r\n\r\n" + b"x" * 10,
+    "no line end behind": b"5\r\nhelloX",
+    "a line feed behind": b"5\r\nhello\n0\r\n\r\n",
+    "an endless extension": b"5;" + b"a" * 2000,
+    "a trailer": b"0\r\nX: a\r\n\r\n",
+    "an end of line feeds": b"0\r\n\n",
+}
+
+
+@pytest.mark.parametrize("raw", BAD_CHUNKS.values(), ids=BAD_CHUNKS)
+@pytest.mark.parametrize("dripping", [False, True])
+def test_chunks_that_are_refused(raw: bytes, dripping: bool) -> None:
+    head = b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
+    pieces = [raw[i : i + 1] for i in range(len(raw))] if dripping else [raw]
+    with pytest.raises(BadRequest) as refused:
+        read(head, *pieces)
+    assert refused.value.status == 400
+
+
+def test_requests_follow_each_other_in_one_piece() -> None:
+    http = Http1(SMALL)
+    one = b"POST /1 HTTP/1.1\r\n" + HOST + b"Content-Length: 2\r\n\r\nab"
+    two = b"POST /2 HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n2\r\ncd\r\n0\r\n\r\n"
+    http.feed(one + two + one)
+    seen = []
+    while (head := http.next_head()) is not None:
+        body = http.next_body()
+        answer = http.start(200, [(b"content-length", b"0")]) + http.end()
+        seen.append((head.target, body, http.reusable))
+        assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert seen == [(b"/1", b"ab", True), (b"/2", b"cd", True), (b"/1", b"ab", True)]
+
+
+def test_a_client_that_waits_is_invited_once_and_only_for_its_body() -> None:
+    http = Http1(SMALL)
+    http.feed(b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+    assert http.next_head() is not None
+    assert http.invitation() == b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert http.invitation() == b""
+    http.feed(b"POST / HTTP/1.1\r\n" + HOST + b"Expect: 100-continue\r\n\r\n")
+    assert http.next_body() == b"PO"  # the body has its length, whatever it looks like
+
+
+def respond(request: bytes, status: int, headers: list[tuple[bytes, bytes]], *parts: bytes) -> tuple[bytes, bool]:
+    http = Http1(SMALL)
+    http.feed(request)
+    assert http.next_head() is not None
+    written = http.start(status, headers) + b"".join(map(http.part, parts)) + http.end()
+    return written, http.reusable
+
+
+GET, HEAD = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n", b"HEAD / HTTP/1.1\r\n" + HOST + b"\r\n"
+OLD = b"GET / HTTP/1.0\r\n\r\n"
+CLOSING = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "headers", "parts", "written", "reusable"),
+    [
+        (GET, 200, [(b"content-length", b"2")], [b"ok"], b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", True),
+        (HEAD, 200, [(b"content-length", b"2")], [b"ok"], b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n", True),
+        (GET, 204, [], [b"x"], b"HTTP/1.1 204 No Content\r\n\r\n", True),
+        (GET, 304, [], [b"x"], b"HTTP/1.1 304 Not Modified\r\n\r\n", True),
+        (
+            GET, 404, [], [b"a", b"", b"bc"],
+            b"HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n", True,
+        ),
+        (OLD, 200, [], [b"a", b"b"], b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nab", False),
+        (
+            CLOSING, 200, [(b"content-length", b"1")], [b"a"],
+            b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\nConnection: close\r\n\r\na", False,
+        ),
+        (GET, 299, [(b"content-length", b"0")], [], b"HTTP/1.1 299 \r\ncontent-length: 0\r\n\r\n", True),
+    ],
+)  # fmt: skip
+def test_responses(
+    request_: bytes, status: int, headers: list[tuple[bytes, bytes]], parts: list[bytes], written: bytes, reusable: bool
+) -> None:
+    assert respond(request_, status, headers, *parts) == (written, reusable)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "parts"),
+    [
+        (200, [(b"content-length", b"1")], [b"ab"]),
+        (200, [(b"content-length", b"3")], [b"ab"]),
+        (200, [(b"x", b"a\r\nY: b")], []),
+        (200, [(b"x y", b"a")], []),
+        (99, [], []),
+    ],
+)
+def test_responses_that_are_no_responses_are_our_own_mistake(
+    status: int, headers: list[tuple[bytes, bytes]], parts: list[bytes]
+) -> None:
+    with pytest.raises(BadResponse):
+        respond(GET, status, headers, *parts)
+
+
+def test_a_refusal_is_whole_in_itself() -> None:
+    client = h11.Connection(h11.CLIENT)
+    client.send(h11.Request(method="GET", target="/", headers=[("Host", "a")]))
+    client.send(h11.EndOfMessage())
+    client.receive_data(refusal(431, 'too "big"', [(b"date", b"now")]))
+    client.receive_data(b"")
+    response, data, end = client.next_event(), client.next_event(), client.next_event()
+    assert isinstance(response, h11.Response)
+    assert (response.status_code, response.reason) == (431, b"Request Header Fields Too Large")
+    assert isinstance(data, h11.Data)
+    assert data.data == b'{"detail":"too \'big\'"}'
+    assert isinstance(end, h11.EndOfMessage)
+
+
+names = st.text("abcXYZ-_!", min_size=1, max_size=8).map(str.encode)
+values = st.binary(max_size=12).map(lambda raw: bytes(byte for byte in raw if byte >= 0x21 and byte != 0x7F))
+bodies = st.lists(st.binary(min_size=1, max_size=40), max_size=4)
+
+
+@settings(deadline=None, max_examples=150)
+@given(headers=st.lists(st.tuples(names, values), max_size=4), parts=bodies, chunked=st.booleans(), data=st.data())
+def test_what_h11_writes_is_read_as_it_was_meant(
+    headers: list[tuple[bytes, bytes]], parts: list[bytes], chunked: bool, data: st.DataObject
+) -> None:
+    client = h11.Connection(h11.CLIENT)
+    framing = (b"Transfer-Encoding", b"chunked") if chunked else (b"Content-Length", b"%d" % sum(map(len, parts)))
+    kept = [(name, value) for name, value in headers if name.lower() not in (b"host",)]
+    raw = client.send(h11.Request(method="POST", target="/a", headers=[(b"Host", b"a"), framing, *kept])) or b""
+    raw += b"".join(client.send(h11.Data(data=part)) or b"" for part in parts)
+    raw += client.send(h11.EndOfMessage()) or b""
+    cut = data.draw(st.integers(0, len(raw)))
+    assert read(raw[:cut], raw[cut:], limits=Limits()) == ("POST", b"/a", b"".join(parts))
+
+
+@settings(deadline=None, max_examples=300)
+@given(noise=st.binary(max_size=200), at=st.integers(0, 60), cut=st.integers(0, 250))
+def test_noise_is_read_or_refused_and_nothing_else(noise: bytes, at: int, cut: int) -> None:
+    plain = b"POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    raw = plain[:at] + noise + plain[at:]
+    http, head = Http1(SMALL), None
+    with contextlib.suppress(BadRequest):
+        for piece in (raw[:cut], raw[cut:]):
+            http.feed(piece)
+            head = head or http.next_head()
+            if head is not None:
+                http.next_body()
