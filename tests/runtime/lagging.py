@@ -44,12 +44,13 @@ class LaggingDatabase:
 class HeldDatabase:
     """While ``held``, whoever writes hears of the commit only at its release.
 
-    A write of a function named in ``gated`` does not begin, and can be cancelled.
+    A write of a function named in ``gated`` does not begin before the gate is opened, and can be cancelled.
     """
 
     _inner: InlineDatabase
     held: bool = False
     gated: frozenset[str] = frozenset()
+    gate: trio.Event = field(factory=trio.Event)
     committed: trio.Event = field(factory=trio.Event)
     _release: trio.Event = field(factory=trio.Event)
 
@@ -60,7 +61,7 @@ class HeldDatabase:
 
     async def write(self, fn: Callable[..., Any], /, *args: Any) -> Any:
         if fn.__name__ in self.gated:
-            await trio.sleep_forever()
+            await self.gate.wait()
         value = await self._inner.write(fn, *args)
         if self.held:
             self.committed.set()

@@ -142,6 +142,24 @@ async def test_a_close_while_a_turn_is_being_recorded_ends_it(house: House, held
     assert await house.sql("SELECT state FROM turns") == [("interrupted",)]
 
 
+async def test_a_message_that_slips_in_behind_the_drain_is_refused(house: House, held: HeldDatabase) -> None:
+    session_id = await house.create()
+    statuses: list[int] = []
+
+    async def chat() -> None:
+        body = {"message": "Hello", "session_id": session_id}
+        statuses.append((await house.alice.post("/api/chat", json=body)).status)
+
+    async with trio.open_nursery() as nursery:
+        held.gated = frozenset({"_accept"})
+        nursery.start_soon(chat)
+        await trio.sleep(1)
+        await house.supervisor.drain()
+        held.gate.set()
+    assert statuses == [503]
+    assert await house.sql("SELECT count(*) FROM queue_entries") == [(0,)]
+
+
 async def test_a_session_whose_task_fails_goes_on_with_what_waits(
     house: House, held: HeldDatabase, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
