@@ -188,6 +188,12 @@ class Victim:
         sock.connect(("127.0.0.1", self.port))
         return Line(sock)
 
+    def secure(self, context: ssl.SSLContext, line: Line | None = None) -> Line:
+        raw = line or self.connect()
+        wrapped = context.wrap_socket(raw.socket, server_hostname="localhost")
+        self._sockets.append(wrapped)
+        return Line(wrapped)
+
     def open_socket(self, path: str = "/echo", *extra: bytes, receive_buffer: int | None = None) -> Line:
         line = self.connect(receive_buffer=receive_buffer).send(upgrade(path, *extra))
         status, _, rest = line.head()
@@ -233,9 +239,14 @@ class Victim:
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def end(self) -> None:
+    def hang_up(self) -> None:
+        """Close every line that a test has left open."""
         for sock in self._sockets:
             sock.close()
+        self._sockets.clear()
+
+    def end(self) -> None:
+        self.hang_up()
         if self._process is not None:
             if self._process.poll() is None:
                 self._process.kill()

@@ -16,6 +16,7 @@ QUICK = {
     "reset_seconds": 0.3,
     "linger_seconds": 0.5,
     "close_seconds": 0.5,
+    "leave_seconds": 0.8,
     "ping_seconds": 0.3,
     "tls_seconds": 0.6,
 }
@@ -24,12 +25,13 @@ QUICK = {
 @pytest.fixture(scope="module")
 def survivor() -> Iterator[Victim]:
     """One hardened process for all tests of a module; at its end nothing may be left of them."""
-    victim = Victim({"kind": "hardened"}).start()
+    victim = Victim({"kind": "hardened", "limits": {"stall_seconds": 2.0, "leave_seconds": 2.0}}).start()
     try:
         for _ in range(20):
             victim.must_be_well()
         before = victim.census()
         yield victim
+        victim.hang_up()
         settled(victim, before)
         victim.terminate()
         assert victim.wait(5) == 0

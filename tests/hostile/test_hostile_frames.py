@@ -11,8 +11,7 @@ from nerve.asgi.hardened.handshake import Handshake
 from nerve.asgi.hardened.http1 import BadRequest, Http1
 from nerve.asgi.hardened.limits import Limits
 from tests.hostile.attack import close_frame, frame, upgrade
-
-LONGEST = 1000
+from tests.hostile.shapes import FAULTS, HANDSHAKES, KEY, LONGEST
 
 
 def events(*pieces: bytes, socket: WebSocket | None = None) -> list[Event]:
@@ -55,42 +54,6 @@ def test_messages(raw: bytes, messages: list[str | bytes]) -> None:
         assert [event.size for event in found] == [
             len(data.encode() if isinstance(data, str) else data) for data in messages
         ]
-
-
-NO_CODES = (0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535)
-FAULTS = {
-    **{f"opcode {opcode}": (frame(opcode), 1002) for opcode in (3, 4, 5, 6, 7, 11, 12, 13, 14, 15)},
-    **{f"reserved bits {rsv}": (frame(1, b"x", rsv=rsv), 1002) for rsv in (1, 2, 4, 7)},
-    "reserved bit of a ping": (frame(9, rsv=4), 1002),
-    "no mask": (frame(1, b"x", mask=None), 1002),
-    "a ping without a mask": (frame(9, b"x", mask=None), 1002),
-    "a ping in fragments": (frame(9, b"x", fin=False), 1002),
-    "a close in fragments": (frame(8, fin=False), 1002),
-    "a long ping": (frame(9, b"x" * 126), 1002),
-    "a long close": (frame(8, struct.pack("!H", 1000) + b"x" * 124), 1002),
-    "a close of one byte": (frame(8, b"\x03"), 1002),
-    **{f"close code {code}": (close_frame(code), 1002) for code in NO_CODES},
-    "a close reason that is no UTF-8": (close_frame(1000, b"\xff"), 1007),
-    "a continuation of nothing": (frame(0, b"x"), 1002),
-    "a message within a message": (frame(1, b"a", fin=False) + frame(1, b"b"), 1002),
-    "text within binary": (frame(2, b"a", fin=False) + frame(1, b"b"), 1002),
-    "text that is no UTF-8": (frame(1, b"\xff"), 1007),
-    "text that ends within a character": (frame(1, b"\xe2\x82"), 1007),
-    "a surrogate": (frame(1, b"\xed\xa0\x80"), 1007),
-    "an overlong NUL": (frame(1, b"\xc0\x80"), 1007),
-    "above Unicode": (frame(1, b"\xf4\x90\x80\x80"), 1007),
-    "no UTF-8 in the second fragment": (frame(1, b"a", fin=False) + frame(0, b"\xff", fin=False), 1007),
-    "a character broken by fragments": (frame(1, b"\xc3", fin=False) + frame(0, b"x"), 1007),
-    "no UTF-8 before the end of the frame": (frame(1, b"a\xff" + b"b" * 50)[:12], 1007),
-    "two bytes of length for few": (b"\x81\xfe\x00\x05\0\0\0\0hello", 1002),
-    "eight bytes of length for few": (b"\x81\xff" + struct.pack("!Q", 5) + b"\0\0\0\0hello", 1002),
-    "eight bytes of length for some": (b"\x82\xff" + struct.pack("!Q", 65535) + b"\0\0\0\0", 1002),
-    "a length above 63 bits": (b"\x82\xff" + b"\xff" * 8 + b"\0\0\0\0", 1002),
-    "too big": (frame(2, b"x" * (LONGEST + 1)), 1009),
-    "too big as text": (frame(1, "\u00e9".encode() * (LONGEST // 2 + 1)), 1009),
-    "too big in fragments": (frame(2, b"x" * 600, fin=False) + frame(0, b"x" * 600, fin=False), 1009),
-    "the beginning of too big": (b"\x82\xff" + struct.pack("!Q", 2**62) + b"\0\0\0\0" + b"x" * 2000, 1009),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(("raw", "code"), FAULTS.values(), ids=FAULTS)
@@ -169,32 +132,6 @@ def shake(raw: bytes) -> Handshake:
     assert head is not None
     assert head.wants_websocket
     return Handshake.of(head, http.buffered)
-
-
-KEY = b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-HANDSHAKES = {
-    "POST": (upgrade().replace(b"GET", b"POST"), 400),
-    "HTTP/1.0": (upgrade().replace(b"HTTP/1.1", b"HTTP/1.0"), 400),
-    "no key": (upgrade().replace(KEY, b""), 400),
-    "two keys": (upgrade().replace(KEY, KEY + KEY), 400),
-    "an empty key": (upgrade().replace(KEY, b"Sec-WebSocket-Key: \r\n"), 400),
-    "a short key": (upgrade().replace(KEY, b"Sec-WebSocket-Key: AAAA\r\n"), 400),
-    "a long key": (upgrade().replace(KEY, b"Sec-WebSocket-Key: " + b"A" * 64 + b"\r\n"), 400),
-    "a key that is no base64": (upgrade().replace(KEY, KEY.replace(b"AAAA", b"A?A_")), 400),
-    "a key that is no ASCII": (upgrade().replace(KEY, KEY.replace(b"AAAA", b"\xff\xff\xff\xff")), 400),
-    "no version": (upgrade().replace(b"Sec-WebSocket-Version: 13\r\n", b""), 426),
-    "version 8": (upgrade().replace(b"Version: 13", b"Version: 8"), 426),
-    "two versions": (upgrade("/echo", b"Sec-WebSocket-Version: 8"), 426),
-    "a list of versions": (upgrade().replace(b"Version: 13", b"Version: 13, 8"), 426),
-    "a body": (upgrade("/echo", b"Content-Length: 1"), 400),
-    "chunks": (upgrade("/echo", b"Transfer-Encoding: chunked"), 400),
-    "an early byte": (upgrade() + b"x", 400),
-    "an early frame": (upgrade() + frame(1, b"hello"), 400),
-    "a subprotocol that is no ASCII": (upgrade("/echo", b"Sec-WebSocket-Protocol: \xff"), 400),
-    "an empty subprotocol": (upgrade("/echo", b"Sec-WebSocket-Protocol: a,,b"), 400),
-    "a subprotocol that is no token": (upgrade("/echo", b"Sec-WebSocket-Protocol: a b"), 400),
-    "an extension that is no ASCII": (upgrade("/echo", b"Sec-WebSocket-Extensions: \xff"), 400),
-}
 
 
 @pytest.mark.parametrize(("raw", "status"), HANDSHAKES.values(), ids=HANDSHAKES)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from nerve.asgi.hardened.http1 import BadRequest, BadResponse, Http1, refusal
 from nerve.asgi.hardened.limits import Limits
+from tests.hostile.shapes import BAD_CHUNKS, CHUNKED_POST, HOST, REFUSED, SMALL_LIMITS
 
-SMALL = Limits(request_line_bytes=100, head_bytes=300, header_count=5)
-HOST = b"Host: localhost\r\n"
+SMALL = Limits(**SMALL_LIMITS)
 
 
 def read(*pieces: bytes, limits: Limits = SMALL) -> tuple[str, bytes, bytes]:
@@ -57,64 +57,6 @@ def test_a_request_is_the_same_however_it_is_cut(raw: bytes, body: bytes) -> Non
         assert read(*(raw[a:b] for a, b in pairwise(cuts))) == ("GET", b"/a", body)
 
 
-_CHUNKED = b"Transfer-Encoding: chunked\r\n"
-REFUSED = {
-    "nothing but line ends": (b"\r\n\r\n\r\n", 400),
-    "no version": (b"GET /\r\n" + HOST + b"\r\n", 400),
-    "HTTP/0.9": (b"GET /\r\n\r\n", 400),
-    "HTTP/2.0": (b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", 505),
-    "the preface of HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
-    "HTTP/1.2": (b"GET / HTTP/1.2\r\n" + HOST + b"\r\n", 505),
-    "HTTP/11": (b"GET / HTTP/11\r\n" + HOST + b"\r\n", 400),
-    "http in lower case": (b"GET / http/1.1\r\n" + HOST + b"\r\n", 400),
-    "two spaces": (b"GET  / HTTP/1.1\r\n" + HOST + b"\r\n", 400),
-    "a tab in the request line": (b"GET\t/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
-    "a space before the method": (b" GET / HTTP/1.1\r\n" + HOST + b"\r\n", 400),
-    "a space in the target": (b"GET /a b HTTP/1.1\r\n" + HOST + b"\r\n", 400),
-    "a target that is no ASCII": (b"GET /\xc3\xa9 HTTP/1.1\r\n" + HOST + b"\r\n", 400),
-    "a target that is no path": (b"GET a HTTP/1.1\r\n" + HOST + b"\r\n", 400),
-    "an asterisk for GET": (b"GET * HTTP/1.1\r\n" + HOST + b"\r\n", 400),
-    "another scheme": (b"GET ftp://a/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
-    "an absolute target without authority": (b"GET http:///a HTTP/1.1\r\n" + HOST + b"\r\n", 400),
-    "CONNECT": (b"CONNECT a:80 HTTP/1.1\r\n" + HOST + b"\r\n", 501),
-    "no Host": (b"GET / HTTP/1.1\r\n\r\n", 400),
-    "two Hosts": (b"GET / HTTP/1.1\r\n" + HOST + HOST + b"\r\n", 400),
-    "a bare line feed": (b"GET / HTTP/1.1\n" + HOST + b"\r\n", 400),
-    "bare line feeds alone": (b"GET / HTTP/1.1\nHost: a\n\n", 400),
-    "a bare carriage return": (b"GET / HTTP/1.1\r\nHost: a\rX: b\r\n\r\n", 400),
-    "a NUL": (b"GET / HTTP/1.1\r\nHost: a\0b\r\n\r\n", 400),
-    "a control character": (b"GET / HTTP/1.1\r\n" + HOST + b"X: \x1b[2J\r\n\r\n", 400),
-    "a folded header": (b"GET / HTTP/1.1\r\n" + HOST + b"X: a\r\n b\r\n\r\n", 400),
-    "a folded header with a tab": (b"GET / HTTP/1.1\r\n" + HOST + b"X: a\r\n\tb\r\n\r\n", 400),
-    "a fold before all headers": (b"GET / HTTP/1.1\r\n X: a\r\n" + HOST + b"\r\n", 400),
-    "a space before the colon": (b"GET / HTTP/1.1\r\n" + HOST + b"X : a\r\n\r\n", 400),
-    "a header without a name": (b"GET / HTTP/1.1\r\n" + HOST + b": a\r\n\r\n", 400),
-    "a header without a colon": (b"GET / HTTP/1.1\r\n" + HOST + b"X\r\n\r\n", 400),
-    "a name that is no token": (b"GET / HTTP/1.1\r\n" + HOST + b"X(: a\r\n\r\n", 400),
-    "length and chunks": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\n" + _CHUNKED + b"\r\n", 400),
-    "chunks in HTTP/1.0": (b"POST / HTTP/1.0\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n", 400),
-    "two lengths": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n", 400),
-    "one length twice": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nContent-Length: 5\r\n\r\n", 400),
-    "a list of lengths": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5, 5\r\n\r\n", 400),
-    "a signed length": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: +5\r\n\r\n", 400),
-    "a negative length": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: -5\r\n\r\n", 400),
-    "a hexadecimal length": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 0x5\r\n\r\n", 400),
-    "an empty length": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: \r\n\r\n", 400),
-    "an endless length": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: " + b"9" * 30 + b"\r\n\r\n", 400),
-    "another coding": (b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: gzip, chunked\r\n\r\n", 501),
-    "two codings": (b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n", 501),
-    "chunked twice": (b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked, chunked\r\n\r\n", 501),
-    "a coding in disguise": (b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: \x0bchunked\r\n\r\n", 400),
-    "another expectation": (b"POST / HTTP/1.1\r\n" + HOST + b"Expect: 200-ok\r\n\r\n", 417),
-    "a long request line": (b"GET /" + b"a" * 200 + b" HTTP/1.1\r\n" + HOST + b"\r\n", 414),
-    "an endless request line": (b"GET /" + b"a" * 200, 414),
-    "a big head": (b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 400 + b"\r\n\r\n", 431),
-    "an endless head": (b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 400, 431),
-    "many headers": (b"GET / HTTP/1.1\r\n" + HOST + b"X: a\r\n" * 5 + b"\r\n", 431),
-    "a TLS hello": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
-}  # fmt: skip
-
-
 @pytest.mark.parametrize(("raw", "status"), REFUSED.values(), ids=REFUSED)
 def test_heads_that_are_refused(raw: bytes, status: int) -> None:
     with pytest.raises(BadRequest) as refused:
@@ -124,35 +66,12 @@ def test_heads_that_are_refused(raw: bytes, status: int) -> None:
         read(*(raw[i : i + 1] for i in range(len(raw))))
 
 
-BAD_CHUNKS = {
-    "no number": b"x\r\n",
-    "empty": b"\r\n",
-    "negative": b"-1\r\n",
-    "signed": b"+5\r\nhello\r\n",
-    "0x": b"0x5\r\nhello\r\n",
-    "underscore": b"1_0\r\n",
-    "too many digits": b"1" * 17 + b"\r\n",
-    "a space in front": b" 5\r\nhello\r\n",
-    "a space behind": b"5 \r\nhello\r\n",
-    "a bare line feed": b"5\nhello\r\n0\r\n\r\n",
-    "a carriage return in an extension": b"5;a\rb\r\nhello\r\n",
-    "longer than it says": b"3\r\nhello\r\n0\r\n\r\n",
-    "shorter than it says": b"7\r\nhello\r\n0\r\n\r\n" + b"x" * 10,
-    "no line end behind": b"5\r\nhelloX",
-    "a line feed behind": b"5\r\nhello\n0\r\n\r\n",
-    "an endless extension": b"5;" + b"a" * 2000,
-    "a trailer": b"0\r\nX: a\r\n\r\n",
-    "an end of line feeds": b"0\r\n\n",
-}
-
-
 @pytest.mark.parametrize("raw", BAD_CHUNKS.values(), ids=BAD_CHUNKS)
 @pytest.mark.parametrize("dripping", [False, True])
 def test_chunks_that_are_refused(raw: bytes, dripping: bool) -> None:
-    head = b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
     pieces = [raw[i : i + 1] for i in range(len(raw))] if dripping else [raw]
     with pytest.raises(BadRequest) as refused:
-        read(head, *pieces)
+        read(CHUNKED_POST, *pieces)
     assert refused.value.status == 400
 
 

@@ -30,6 +30,7 @@ def main(order: dict[str, Any]) -> None:
 
 async def _serve(order: dict[str, Any], listener: socket.socket) -> None:
     config = Config()
+    config.include_server_header = False
     config.graceful_timeout = GRACE_SECONDS
     config.shutdown_timeout = GRACE_SECONDS
     config.keep_alive_timeout = order.get("limits", {}).get("idle_seconds", 5)

@@ -91,14 +91,15 @@ class Exchange:
     async def _until_left(self) -> None:
         """Read on behind the request.  What comes is the next one, up to a bound."""
         while not self._left and self._phase is not _Phase.COMPLETE:
-            await self._read(math.inf)
+            if self._http.buffered < self._context.limits.pipelined_bytes:
+                await self._read(math.inf)
+            else:
+                await self._pause()
 
     async def _read(self, until: float) -> bool:
         """False if nothing came in time.  Returns early once the response is complete."""
         with trio.CancelScope(deadline=until) as scope:
             self._reading = scope
-            if self._http.buffered >= self._context.limits.pipelined_bytes:
-                await trio.sleep_forever()
             try:
                 data = await self._wire.read()
             except Gone:
@@ -109,6 +110,15 @@ class Exchange:
                 self._left = True
         self._reading = None
         return not scope.cancelled_caught or self._phase is _Phase.COMPLETE
+
+    async def _pause(self) -> None:
+        """Too much is piled up behind this request: read no more, which makes us blind, and so not for long."""
+        with trio.move_on_after(self._context.limits.stall_seconds) as scope:
+            self._reading = scope
+            await trio.sleep_forever()
+        self._reading = None
+        if self._phase is not _Phase.COMPLETE:
+            self._left = True
 
     def _broke(self, bad: BadRequest) -> None:
         """The request can't be read to its end: gone for the app; the peer is told if it has no response yet."""

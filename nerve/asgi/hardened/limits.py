@@ -32,6 +32,7 @@ class Limits:
     ping_seconds: float = 20.0
     missed_pings: int = 2
     close_seconds: float = 2.0
+    leave_seconds: float = 10.0  # an app's, once its socket has ended
     # All of them together
     connections: int = 4096
     connections_per_peer: int = 256

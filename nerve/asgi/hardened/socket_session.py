@@ -171,6 +171,9 @@ class SocketSession:
         """Tell the app, once; the first reason stays."""
         if self._ended is None:
             self._ended = ended
+            # An app that looks away has nobody left to talk to.
+            if self._nursery is not None:
+                self._nursery.cancel_scope.deadline = trio.current_time() + self._limits.leave_seconds
         if self._phase is _Phase.OPEN:
             self._phase = _Phase.CLOSED
         self._stirred.set()
