@@ -43,6 +43,7 @@ class Binding:
 
     def attach(self) -> None:
         self._outbox.cursor = None
+        self._outbox.passed_over.clear()
         self._supervisor.house.hub.bind(self._outbox, self.session_id)
 
     def release(self) -> None:
@@ -142,7 +143,8 @@ class Binding:
     def _step(self, cursor: int, seq: int, frame: str) -> int:
         if seq > cursor + 1:
             self._gap(cursor + 1, seq - 1)
-        self._outbox.put(frame.encode(), seq)
+        if seq not in self._outbox.passed_over:
+            self._outbox.put(frame.encode(), seq)
         return seq
 
     def _gap(self, from_seq: int, to_seq: int, *, reset: bool = False) -> None:

@@ -24,6 +24,10 @@ class Subscriber(Protocol):
         """Queue a frame; ``seq`` is its number in the bound session's log, None for state that a snapshot replaces."""
         ...
 
+    def pass_over(self, seq: int) -> None:
+        """A numbered frame that this socket is not to get, also not from a replay that is under way."""
+        ...
+
     def close(self, code: int, reason: str = "") -> None:
         """Have the socket closed once what waits is sent."""
         ...
@@ -66,7 +70,9 @@ class Hub:
 
     def publish_bytes(self, session_id: str, data: bytes, seq: int | None, skip: Subscriber | None = None) -> None:
         for subscriber in tuple(self._bound.get(session_id, ())):
-            if subscriber is not skip:
+            if subscriber is skip and seq is not None:
+                subscriber.pass_over(seq)
+            else:
                 subscriber.deliver(data, seq)
 
     def publish_global(self, frame: ServerFrame) -> None:

@@ -32,6 +32,7 @@ class Outbox:
     form: Callable[[bytes, int | None], bytes] = _as_it_is
     logged_only: bool = False  # state that a snapshot replaces is not for this reader
     cursor: int | None = None
+    passed_over: set[int] = field(factory=set)  # while a replay is reading the log
     closing: tuple[int, str] | None = None
     _waiting: deque[tuple[bytes, bool]] = field(factory=deque)
     _live_bytes: int = 0
@@ -59,6 +60,10 @@ class Outbox:
         self._live_bytes += len(data)
         self._waiting.append((data, True))
         self._stirred.set()
+
+    def pass_over(self, seq: int) -> None:
+        if self.cursor is None:
+            self.passed_over.add(seq)
 
     def close(self, code: int, reason: str = "") -> None:
         """The first one counts.  What waits is sent before it, unless the reader is too slow."""

@@ -18,6 +18,7 @@ from nerve.contract.generated.frames_server import (
     ServerFrame,
     SessionSwitchedFrame,
 )
+from nerve.contract.unset import UNSET
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime.announce import publish_queue
 from nerve.runtime.binding import Binding
@@ -28,6 +29,7 @@ from nerve.services import Services
 from nerve.ws.conversation import Bind, Close, Command, Conversation, Send, Stop, Submit
 
 FIRST_SESSION = "main"
+TRY_AGAIN = 1013
 STALL_SECONDS = 10.0
 MAX_ANSWER_BYTES = 1024 * 1024  # more of it waiting, the next frame waits too (ten seconds at most)
 CLOSE_SECONDS = 2.0
@@ -133,8 +135,8 @@ class _Talk:
         match command:
             case Send(frame):
                 self._send(frame)
-            case Bind(session_id, after_seq):
-                return await self._bind(nursery, session_id, after_seq)
+            case Bind(session_id, after_seq, client_msg_id):
+                return await self._bind(nursery, session_id, after_seq, client_msg_id)
             case Submit():
                 await self._submit(command)
             case Stop(session_id):
@@ -156,11 +158,14 @@ class _Talk:
         if not await self._bind(nursery, wanted, number) and wanted != FIRST_SESSION:
             await self._bind(nursery, FIRST_SESSION, None)
 
-    async def _bind(self, nursery: trio.Nursery, session_id: str, after_seq: int | None) -> bool:
+    async def _bind(
+        self, nursery: trio.Nursery, session_id: str, after_seq: int | None, client_msg_id: str | None = None
+    ) -> bool:
         try:
             binding = await Binding.bind(self._supervisor, self.outbox, session_id)
         except NerveError as error:
-            self._send(ErrorFrame(session_id=session_id, error=_words(error)))
+            told = UNSET if client_msg_id is None else client_msg_id
+            self._send(ErrorFrame(session_id=session_id, error=_words(error), client_msg_id=told))
             return False
         if self._replay is not None:
             self._replay.cancel()
@@ -188,6 +193,10 @@ class _Talk:
         try:
             yield
         except NerveError as error:
+            if error.code is not ErrorCode.SESSION_NOT_FOUND:
+                # Half bound it would hear nothing for ever; a client that comes back starts afresh.
+                self.outbox.close(TRY_AGAIN, "try again")
+                return
             self._send(ErrorFrame(session_id=session_id, error=_words(error)))
 
     async def _submit(self, submit: Submit) -> None:

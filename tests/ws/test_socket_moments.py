@@ -104,3 +104,24 @@ async def test_a_turn_that_has_ended_on_disk_alone(house: House, held: HeldDatab
             assert not rest[-1]["is_running"]
             assert told([*alice.greeting, *first, *rest]) == [1, 2]
         assert types(await bob.turn()) == ["done", "session_running"]
+
+
+@pytest.mark.req("WS-41")
+async def test_a_message_sent_while_a_replay_comes_is_not_told_to_its_sender(house: House) -> None:
+    adapter = puppets(house)
+    session_id = await house.create()
+    async with tab(house.bob, session_id) as bob:
+        await bob.say(session_id, "one")
+        puppet = await adapter.prompted()
+        for n in range(12):
+            puppet.say(ToolStarted(f"t{n}", "Bash", {"text": "x" * 64 * 1024}))
+        puppet.say(COMPLETED)
+        await bob.turn()
+        async with tab(house.alice, session_id, after_seq=0, window=3) as alice:
+            await alice.say(session_id, "two", "c2")  # while most of the log is still to come
+            (await adapter.prompted(2)).say(COMPLETED)
+            await bob.turn()
+            frames = await alice.until("done") + await alice.until("done")
+    own = next(frame for frame in bob.frames if frame.get("client_msg_id") == "c2")
+    assert own["type"] == "user_message"
+    assert numbers(frames) == [seq for seq in range(1, own["seq"] + 2) if seq != own["seq"]]
