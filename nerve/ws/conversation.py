@@ -35,6 +35,7 @@ class Bind:
 
     session_id: str
     after_seq: int | None = None
+    client_msg_id: str | None = None  # of the message that asks for it, to be told with a refusal
 
 
 @frozen
@@ -114,7 +115,7 @@ class Conversation:
             yield self._error("file_not_found", frame.session_id, frame.client_msg_id or None)
             return
         if frame.session_id != self.bound:
-            yield Bind(frame.session_id)
+            yield Bind(frame.session_id, client_msg_id=frame.client_msg_id or None)
         yield Submit(frame.session_id, frame.content, frame.client_msg_id or None, frame.model or None)
 
     def _error(self, error: str, session_id: str | None = None, client_msg_id: str | None = None) -> Send:

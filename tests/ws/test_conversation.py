@@ -66,6 +66,12 @@ def test_a_message_to_another_session_binds_first_and_once() -> None:
     ]
 
 
+@pytest.mark.req("WS-08")
+def test_a_bind_that_a_message_asks_for_knows_the_message() -> None:
+    message = {"type": "message", "session_id": "other", "content": "Hi", "client_msg_id": "c1"}
+    assert said(message) == [Bind("other", client_msg_id="c1"), Submit("other", "Hi", "c1", None)]
+
+
 @pytest.mark.req("WS-10")
 def test_a_message_with_a_file_that_nobody_uploaded_does_not_run() -> None:
     frame = {"type": "message", "session_id": "main", "content": "Hi", "file_ids": ["f_1"], "client_msg_id": "c1"}

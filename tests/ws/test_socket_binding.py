@@ -94,6 +94,8 @@ async def test_an_unknown_session_leaves_the_binding(house: House) -> None:
         ):
             await alice.socket.send_json(frame)
             assert await alice.until("error") == [gone]
+        await alice.say("nowhere", "Hello", "c1")
+        assert await alice.until("error") == [{**gone, "client_msg_id": "c1"}]
         await house.run(session_id, play("- say: still here"))
         assert text(await alice.turn()) == "still here"
 
