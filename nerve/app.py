@@ -114,7 +114,7 @@ async def _living(
     hub = Hub()
     house = House(database, hub, effects, backends_of(config, effects), _limits(config))
     async with open_supervisor(house) as supervisor:
-        maker = SessionMaker(database, supervisor, effects, config.workspace)
+        maker = SessionMaker(database, supervisor, effects, config.workspace, config.paths.home)
         await maker.ensure_main(SYSTEM_ACTOR)
         recovered = await recover(house, start.generation)
         if recovered.interrupted:

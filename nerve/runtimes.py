@@ -12,6 +12,10 @@ def backends_of(config: Config, effects: Effects) -> Backends:
     configured = config.agent.backend
     reason = None if configured == FALLBACK else absence(configured)
     scripted: AgentAdapter = ScriptedAdapter(
-        directory=config.paths.home / "scripted", workspace=config.workspace, effects=effects, reason=reason
+        directory=config.paths.home / "scripted",
+        workspace=config.workspace,
+        effects=effects,
+        reason=reason,
+        closed=(config.paths.home, config.workspace / "config"),
     )
     return Backends(configured, {scripted.name: scripted})

@@ -79,7 +79,8 @@ def errors_of(operation_id: str) -> dict[str, str]:
     for group in COMMON["groups"]:
         if _applies(group["when"], call):
             names = (refusal_of(call) if name == "refusal" else name for name in group["errors"])
-            errors |= {name: ERRORS[name]["kind"] for name in names}
+            without = call.nerve.get("without", ())
+            errors |= {name: ERRORS[name]["kind"] for name in names if name not in without}
     for entry in call.nerve.get("errors", []):
         name, kind = next(iter(entry.items())) if isinstance(entry, dict) else (entry, call.errors_as)
         errors[name] = kind or ERRORS[name]["kind"]

@@ -10,12 +10,13 @@ from nerve.domain import attribution
 from nerve.domain.turns import INTERRUPTED_REASON, TurnState
 from nerve.errors import ErrorCode, NerveError
 from nerve.routes.binding import bind
-from nerve.runtime.creation import SessionMaker
+from nerve.routes.making import session_maker
 from nerve.runtime.supervisor import NewMessage
 from nerve.runtime.turn import TurnOutcome
 from nerve.services import Services
 
 CHANNEL = "api:default"
+KILLED = "The turn was cancelled, because it did not end when it was asked to."
 
 
 async def send(services: Services, caller: Caller, params: NoParams, chat: ChatMessage) -> ChatReply:
@@ -38,7 +39,7 @@ async def send(services: Services, caller: Caller, params: NoParams, chat: ChatM
 
 
 async def _default_session(services: Services, caller: Caller) -> str:
-    maker = SessionMaker(services.database, services.supervisor, services.effects, services.config.workspace)
+    maker = session_maker(services)
     sticky = timedelta(minutes=services.config.sessions.sticky_period_minutes)
     return await maker.for_channel(CHANNEL, SessionSource.API, sticky, attribution.of(caller))
 
@@ -51,6 +52,8 @@ def _answer(outcome: TurnOutcome) -> str:
     if outcome.refused:
         raise NerveError(ErrorCode.SHUTTING_DOWN)
     match outcome.state:
+        case TurnState.STOPPED if outcome.killed:
+            raise NerveError(ErrorCode.CHAT_FAILED, message=KILLED)
         case TurnState.COMPLETED | TurnState.STOPPED:
             return outcome.text
         case TurnState.INTERRUPTED:

@@ -53,9 +53,9 @@ from nerve.domain import attribution
 from nerve.domain.turns import StopScope
 from nerve.errors import ErrorCode, NerveError
 from nerve.routes.binding import bind
+from nerve.routes.making import session_maker
 from nerve.runtime import views
 from nerve.runtime.archiving import Archiver, Deleter, restore
-from nerve.runtime.creation import SessionMaker
 from nerve.runtime.views import LiveState
 from nerve.services import Services
 from nerve.store import messages, session_events, session_feeds, sessions
@@ -105,7 +105,7 @@ def _rows(services: Services, rows: list[StoredRow]) -> list[SessionRow]:
 
 async def create(services: Services, caller: Caller, params: NoParams, new: NewSession) -> Session:
     """Replies once the row is stored; the runtime starts with the first message."""
-    maker = SessionMaker(services.database, services.supervisor, services.effects, services.config.workspace)
+    maker = session_maker(services)
     return await maker.create(new, attribution.of(caller))
 
 

@@ -121,4 +121,6 @@ class Deleter:
             raise NerveError(ErrorCode.MAIN_IS_PERMANENT)
         await self._database.read(sessions.get, session_id)
         async with self._runtimes.detached(session_id, DELETED):
-            return await self._database.write(deletions.delete, session_id, by, self._effects.now())
+            gone = await self._database.write(deletions.delete, session_id, by, self._effects.now())
+            await self._runtimes.abandoned(session_id, gone.waiting, DELETED)
+            return gone

@@ -32,6 +32,7 @@ class SessionMaker:
     _chooser: BackendChooser
     _effects: Effects
     _workspace: Path
+    _home: Path | None = None  # the server's own directory, in which no session works
 
     async def create(self, new: NewSession, by: Attribution) -> Session:
         """Raises UNKNOWN_BACKEND, BACKEND_UNAVAILABLE, EMPTY_MODEL and BAD_CWD."""
@@ -69,7 +70,7 @@ class SessionMaker:
             raise NerveError(ErrorCode.EMPTY_MODEL)
         choice = await self._chooser.backend_for(backend)
         directory = cwd if cwd is not None and cwd.strip() else str(self._workspace)
-        await self._effects.blocking(_make_directory, directory)
+        await self._effects.blocking(_make_directory, directory, self._home)
         return SessionDraft(
             title=(title or "").strip() or None,
             source=source,
@@ -80,11 +81,13 @@ class SessionMaker:
         )
 
 
-def _make_directory(path: str) -> None:
+def _make_directory(path: str, home: Path | None) -> None:
     """Make the directory and its missing parents.  Raises BAD_CWD."""
     if not os.path.isabs(path):
         raise NerveError(ErrorCode.BAD_CWD, message="The working directory has to be an absolute path.")
     try:
+        if home is not None and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(home)):
+            raise NerveError(ErrorCode.BAD_CWD, message="The working directory can't be in the server's own directory.")
         os.makedirs(path, exist_ok=True)
     except OSError as refused:
         reason = refused.strerror or "unknown reason"

@@ -39,6 +39,7 @@ from nerve.store.turns import BegunTurn
 
 log = logging.getLogger("nerve.runtime")
 
+RECORD_SECONDS = 1.0  # how long the answer to a stop waits for the record of it
 SILENT = "The agent's runtime was silent for too long."
 
 
@@ -125,8 +126,8 @@ class SessionRunner:
         turn.stop_requested = True
         with trio.move_on_after(INTERRUPT_SECONDS):
             await self._interrupt(turn)
-            await turn.finished.wait()
-            return turn.came_of_stop()
+            await turn.over.wait()
+            return await self._told(turn)
         return await self._kill(turn)
 
     async def force(self) -> TurnStopped:
@@ -304,6 +305,8 @@ class SessionRunner:
                 # The runtime may still be at this turn; what it does must not run into the next one.
                 with trio.move_on_after(KILL_SECONDS, shield=True):
                     await self.slot.close()
+            if self.slot.client is None or turn.end is not None:
+                turn.over.set()
             outcome = await record_end(self._house, self._log, turn, self.model)
         except Exception:
             log.exception("the end of a turn could not be recorded: %s", turn.facts())
@@ -380,9 +383,15 @@ class SessionRunner:
         turn.scope.cancel()
         with trio.move_on_after(KILL_SECONDS):
             await self.slot.close()
-            await turn.finished.wait()
-            return turn.came_of_stop()
+            await turn.over.wait()
+            return await self._told(turn)
         return TurnStopped.NOT_STOPPED
+
+    async def _told(self, turn: RunningTurn) -> TurnStopped:
+        """The answer follows the record, but a disk that refuses the record doesn't make the stop untrue."""
+        with trio.move_on_after(RECORD_SECONDS):
+            await turn.finished.wait()
+        return turn.came_of_stop()
 
 
 __all__ = ["Phase", "SessionRunner", "TurnOutcome", "TurnStopped"]

@@ -32,7 +32,7 @@ from nerve.runtime.logs import LogBook
 from nerve.runtime.session import SessionRunner
 from nerve.runtime.turn import TurnOutcome, Waiter
 from nerve.runtime.views import LiveState, queue_entries
-from nerve.store import intake, queue
+from nerve.store import event_log, intake, queue
 from nerve.store.intake import Accepted
 from nerve.store.queue import QueuedMessage
 
@@ -289,15 +289,23 @@ class Supervisor:
     ) -> TurnStopped | AllStopped | ForceStopped:
         """Stop by scope; who asked for what is recorded first.
 
-        ``include_shells`` counts for the scope ``all``.  Raises SESSION_NOT_FOUND.  Waits at most about eight seconds.
+        ``include_shells`` counts for the scope ``all``.  Raises SESSION_NOT_FOUND.  Waits at most about nine seconds.
+        A disk that refuses the record does not keep the stop from happening.
         """
         now = self.house.effects.now()
         details: dict[str, Any] = {"scope": scope.value}
         if scope is StopScope.ALL:
             details["include_shells"] = include_shells
-        lifted = await self.house.database.write(
-            intake.stop_requested, session_id, details, by.actor_id, by.cause_id, now
-        )
+        request = (session_id, details, by.actor_id, by.cause_id, now)
+        lifted = False
+        try:
+            lifted = await self.house.database.write(intake.stop_requested, *request)
+        except NerveError as refusal:
+            if refusal.code not in (ErrorCode.STORE_FULL, ErrorCode.STORE_BUSY):
+                raise
+            # A full disk is no reason to let an agent run on.
+            await self.house.database.read(event_log.reserved, session_id)
+            log.warning("who stopped session %s is not recorded (%s): %s", session_id, by.actor_id, refusal.message)
         answer = await self._stop(session_id, scope)
         if lifted:
             await self.resume_queue(session_id)

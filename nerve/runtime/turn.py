@@ -61,7 +61,7 @@ class RunningTurn:
     """Lives from the transaction that began it to the one that records its end.
 
     ``scope`` covers what waits for the runtime; ``ended`` is set when the runtime said how the turn ended, or is gone;
-    ``finished`` once the outcome is recorded and published.
+    ``over`` once nothing of it runs any more; ``finished`` once the outcome is recorded and published.
     """
 
     id: str
@@ -70,6 +70,7 @@ class RunningTurn:
     transcript: Transcript = field(factory=Transcript)
     scope: trio.CancelScope = field(factory=trio.CancelScope)
     ended: trio.Event = field(factory=trio.Event)
+    over: trio.Event = field(factory=trio.Event)
     finished: trio.Event = field(factory=trio.Event)
     end: TurnEnded | None = None
     gone: BaseException | None = None
@@ -134,7 +135,8 @@ class RunningTurn:
 
     def came_of_stop(self) -> TurnStopped:
         """What a stop is told once the turn is over; one that had ended by itself was not stopped."""
-        if self.outcome is not None and self.outcome.state in (TurnState.COMPLETED, TurnState.FAILED):
+        became = self.state()[0] if self.outcome is None else self.outcome.state
+        if became in (TurnState.COMPLETED, TurnState.FAILED):
             return TurnStopped.NOT_RUNNING
         return TurnStopped.KILLED if self.killed else TurnStopped.STOPPED
 

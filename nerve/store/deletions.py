@@ -7,7 +7,9 @@ from attrs import frozen
 
 from nerve.domain.attribution import Attribution
 from nerve.errors import ErrorCode, NerveError
+from nerve.store import queue
 from nerve.store.instants import to_text
+from nerve.store.queue import QueuedMessage
 from nerve.store.rows import insert, one, run
 
 KEPT = timedelta(days=90)
@@ -15,10 +17,11 @@ KEPT = timedelta(days=90)
 
 @frozen
 class Deletion:
-    """Whose conversation it was: the runtime may now forget it."""
+    """Whose conversation it was (the runtime may now forget it), and what was still waiting to be answered."""
 
     backend: str
     native_id: str | None
+    waiting: list[QueuedMessage]
 
 
 def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime) -> Deletion:
@@ -31,6 +34,7 @@ def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime)
     if found is None:
         raise NerveError(ErrorCode.SESSION_NOT_FOUND)
     title, source, created_by, backend, native_id = found
+    waiting = queue.waiting(db, session_id)
     run(db, "DELETE FROM sessions WHERE id = ?", (session_id,))
     insert(
         db,
@@ -44,4 +48,4 @@ def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime)
         deleted_at=now,
     )
     run(db, "DELETE FROM session_deletions WHERE deleted_at < ?", (to_text(now - KEPT),))
-    return Deletion(backend, native_id)
+    return Deletion(backend, native_id, waiting)

@@ -171,8 +171,8 @@ def open_talk(scripted: ScriptedAdapter, cwd: Path, host: FakeHost, new_id: Call
     """``async with open_talk(native_id=..., ...) as talk``."""
 
     @asynccontextmanager
-    async def opened(adapter: AgentAdapter = scripted, **spec: Any) -> AsyncIterator[Talk]:
-        async with adapter.open(SessionSpec("5e551011", cwd, host, **spec)) as client:
+    async def opened(adapter: AgentAdapter = scripted, directory: Path = cwd, **spec: Any) -> AsyncIterator[Talk]:
+        async with adapter.open(SessionSpec("5e551011", directory, host, **spec)) as client:
             yield Talk(client, new_id)
 
     return opened

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nerve.adapters.protocol import FileChanged, FileOperation, ToolFinished, ToolStarted, TurnStatus
-from nerve.adapters.scripted import files
+from nerve.adapters.scripted import ScriptedAdapter, files
 from nerve.errors import ErrorCode, NerveError
 
 
@@ -216,3 +216,25 @@ async def test_an_interrupt_in_mid_change_still_tells_of_it(talk: Any, cwd: Path
     assert heard.end.status is TurnStatus.INTERRUPTED
     assert [event.path for event in heard.of(FileChanged)] == [str(cwd / "a")]
     assert os.listdir(cwd) == ["a"]
+
+
+@pytest.mark.parametrize("way", ["below", "is", "through a link", "by an absolute path"])
+async def test_the_servers_own_directories_are_closed_however_they_are_reached(
+    tmp_path: Path, effects: Any, open_talk: Any, way: str
+) -> None:
+    home = tmp_path / "state"
+    (home / "inner").mkdir(parents=True)
+    (home / "config.local.yaml").write_text("scripted: {allow_run: false}")
+    (tmp_path / "link").symlink_to(home)
+    cwd, path = {
+        "below": (tmp_path, "state/config.local.yaml"),
+        "is": (home, "config.local.yaml"),
+        "through a link": (tmp_path / "link", "config.local.yaml"),
+        "by an absolute path": (tmp_path, str(home / "config.local.yaml")),
+    }[way]
+    adapter = ScriptedAdapter(tmp_path / "scripted", tmp_path, effects, closed=(home,))
+    async with open_talk(adapter, directory=cwd) as talk:
+        for step in (f"{{write: {path}, content: x}}", f"{{edit: {path}, old: 'false', new: 'true'}}"):
+            assert "belongs to the server" in await refused(talk, step)
+        assert "belongs to the server" in await refused(talk, f"delete: {path}")
+    assert (home / "config.local.yaml").read_text() == "scripted: {allow_run: false}"

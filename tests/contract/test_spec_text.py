@@ -212,7 +212,7 @@ def test_path_parameters_are_declared(call: Any) -> None:
 @each_call
 def test_policies_are_known_words(call: Any) -> None:
     nerve = call.nerve
-    assert nerve.keys() <= {"auth", "refusal", "modes", "work", "part", "errors", "host", "reply"}
+    assert nerve.keys() <= {"auth", "refusal", "modes", "work", "part", "errors", "without", "host", "reply"}
     assert nerve["auth"] in {"open", "any", "person"}
     assert nerve["work"] in {"read", "write", "check", "stream"}
     assert nerve.get("reply", "json") in {"json", "html", "document", "event_stream"}

@@ -136,3 +136,25 @@ async def test_a_message_that_can_not_be_stored_is_refused(house: House, disk: F
         assert await alice.quiet() == []
         await alice.say(session_id, play("- say: hi"), "c1")
         assert text(await alice.turn()) == "hi"
+
+
+@pytest.mark.parametrize("scope", ["turn", "force"])
+async def test_a_full_disk_does_not_keep_a_turn_from_being_stopped(house: House, disk: FullDisk, scope: str) -> None:
+    session_id = await house.create()
+    async with tab(house.alice, session_id) as alice:
+        await alice.say(
+            session_id, play("- {write: before.txt, content: x}", "- wait: 60", "- {write: after.txt, content: x}")
+        )
+        await alice.until("file_changed")
+        fill(disk)
+        asked = trio.current_time()
+        reply = await house.alice.post(f"/api/sessions/{session_id}/stop", json={"scope": scope})
+        assert reply.status == 200
+        assert reply.json["turn"] == {"turn": "stopped", "force": "killed"}[scope]
+        assert trio.current_time() - asked < 9
+        await trio.sleep(120)
+        assert not (house.services.config.workspace / "after.txt").exists()
+        empty(disk)
+        assert types(await alice.until(ends_turn)) == ["stopped"]
+    unknown = await house.alice.post("/api/sessions/nowhere/stop")
+    assert unknown.status == 404

@@ -209,3 +209,14 @@ async def test_an_id_that_is_taken_is_not_given_again(house: House) -> None:
 async def test_two_people_two_makers(house: House) -> None:
     made = (await house.bob.post("/api/sessions", json={})).json
     assert (made["created_by_actor_id"], made["caused_by_actor_id"]) == (BOB, BOB)
+
+
+@pytest.mark.parametrize("below", ["", "scripted", "not/there/yet"])
+async def test_no_session_works_in_the_servers_own_directory(house: House, below: str) -> None:
+    home = house.services.config.paths.home
+    reply = await house.alice.post("/api/sessions", json={"cwd": str(home / below)})
+    assert (reply.status, reply.json) == (
+        400,
+        {"detail": "The working directory can't be in the server's own directory."},
+    )
+    assert not (home / "not").exists()

@@ -1,5 +1,6 @@
 """Deleting a session: all of it goes, and who did it stays."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -187,3 +188,17 @@ async def test_the_channel_starts_anew_after_its_session_is_gone(house: House) -
     assert await chat() == first
     await delete(house, first)
     assert await chat() != first
+
+
+async def test_what_waits_is_told_to_be_gone_with_the_session(house: House) -> None:
+    session_id = await house.create()
+    listener = house.listen(session_id)
+    async with trio.open_nursery() as nursery:
+        for number, text in enumerate((play("- wait: 60"), "queued")):
+            body = {"message": text, "session_id": session_id, "client_msg_id": f"m{number}"}
+            nursery.start_soon(partial(house.alice.post, "/api/chat", json=body))
+            await trio.sleep(1)
+        await delete(house, session_id)
+    gone = listener.of("queue_update")[-1]
+    assert gone["queue"] == []
+    assert [(entry["client_msg_id"], entry["reason"]) for entry in gone["removed"]] == [("m1", "cancelled")]

@@ -84,7 +84,6 @@ async def test_a_session_can_be_deleted_while_the_disk_refuses_its_turn(
         ("DELETE", "/api/sessions/{id}", None),
         ("POST", "/api/sessions/{id}/archive", None),
         ("POST", "/api/sessions/{id}/unarchive", None),
-        ("POST", "/api/sessions/{id}/stop", None),
         ("POST", "/api/chat", {"message": "x", "session_id": "main"}),
     ],
 )

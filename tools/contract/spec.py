@@ -119,13 +119,15 @@ def _declared_errors(
             raise SpecError(f"{raw['operationId']}: unknown error {name}")
         own = errors[name]["kind"]
         found[name] = kind or (as_kind if as_kind and own == "detail" else own)
+    without = set(nerve.get("without", ()))
     for group in groups:
         if applies(group["when"], raw, nerve):
             for name in group["errors"]:
                 real = nerve.get("refusal", "person_required") if name == "refusal" else name
                 if real not in errors:
                     raise SpecError(f"{raw['operationId']}: unknown error {real}")
-                found.setdefault(real, errors[real]["kind"])
+                if real not in without:
+                    found.setdefault(real, errors[real]["kind"])
     return found
 
 

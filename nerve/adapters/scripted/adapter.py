@@ -22,7 +22,8 @@ class ScriptedAdapter:
     """The agent runtime whose model is a play.
 
     ``directory`` holds its conversations, ``workspace`` the folder ``scenarios``.  ``reason`` says, for people, why
-    the configured runtime is not used; None means that the scripted runtime is the configured one.
+    the configured runtime is not used; None means that the scripted runtime is the configured one.  In ``closed``
+    directories no play changes a file: they are the server's own.
     """
 
     _directory: Path
@@ -30,6 +31,7 @@ class ScriptedAdapter:
     _effects: Effects
     _reason: str | None = None
     _reply_pace: float = REPLY_PACE_SECONDS
+    _closed: tuple[Path, ...] = ()
     _source: PlaySource = field(init=False)
     name: str = field(default="scripted", init=False)
     default_model: str = field(default=MODEL, init=False)
@@ -68,6 +70,7 @@ class ScriptedAdapter:
                 nursery=nursery,
                 reason=self._reason,
                 reply_pace=self._reply_pace,
+                closed=self._closed,
             )
             try:
                 yield client

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from enum import Enum, auto
+from pathlib import Path
 
 import trio
 from attrs import define, field
@@ -48,6 +49,7 @@ class ScriptedClient:
     _nursery: trio.Nursery
     _reason: str | None
     _reply_pace: float
+    _closed: tuple[Path, ...] = ()
     _life: Life = field(default=Life.RUNNING, init=False)
     _turn: Interruption | None = field(default=None, init=False)
     _send: trio.MemorySendChannel[AgentEvent] = field(init=False)
@@ -131,7 +133,7 @@ class ScriptedClient:
     async def _run(
         self, turn: TurnPrompt, interruption: Interruption, native_turn_id: str, refusal: str | None
     ) -> None:
-        player = Player(self._session, self._effects, self, interruption)
+        player = Player(self._session, self._effects, self, interruption, self._closed)
         ending: Ending | None = None
         with interruption.scope:
             ending = Failed(refusal) if refusal is not None else await self._perform(turn, player)

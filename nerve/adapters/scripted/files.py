@@ -26,14 +26,18 @@ class Place:
 
     root: Path
     parts: tuple[str, ...]
+    closed: tuple[Path, ...] = ()  # directories in which nothing may be changed, wherever the root lies
 
     @property
     def path(self) -> Path:
         return self.root.joinpath(*self.parts)
 
 
-def place(cwd: Path, path: str) -> Place:
-    """Where ``path``, relative to ``cwd`` or absolute, lies.  Raises FileProblem outside of ``cwd``.  Doesn't block."""
+def place(cwd: Path, path: str, closed: tuple[Path, ...] = ()) -> Place:
+    """Where ``path``, relative to ``cwd`` or absolute, lies.  Raises FileProblem outside of ``cwd``.  Doesn't block.
+
+    ``closed`` directories are looked at when the place is used.
+    """
     if "\0" in path:
         raise FileProblem("a path holds no NUL character")
     root = os.path.normpath(cwd)
@@ -42,7 +46,7 @@ def place(cwd: Path, path: str) -> Place:
         raise FileProblem(f"{whole} is outside of the working directory {root}")
     if whole == root or path.endswith("/"):
         raise FileProblem(f"{whole} is a directory")
-    return Place(Path(root), Path(whole).relative_to(root).parts)
+    return Place(Path(root), Path(whole).relative_to(root).parts, closed)
 
 
 def check_writable(at: Place) -> None:
@@ -101,6 +105,7 @@ def _reasons(at: Place) -> Iterator[None]:
 @contextmanager
 def _parent(at: Place, *, create: bool = False) -> Iterator[int | None]:
     """The open directory of the file; None if it is missing and not to be created."""
+    _check_open(at)
     current = os.open(at.root, DIRECTORY)
     try:
         for depth, name in enumerate(at.parts[:-1], start=1):
@@ -116,6 +121,15 @@ def _parent(at: Place, *, create: bool = False) -> Iterator[int | None]:
         yield current
     finally:
         os.close(current)
+
+
+def _check_open(at: Place) -> None:
+    """No link below the root is ever followed, so the root's real path says where the file really lies."""
+    real = os.path.join(os.path.realpath(at.root), *at.parts)
+    for directory in at.closed:
+        barred = os.path.realpath(directory)
+        if real == barred or real.startswith(barred.rstrip("/") + "/"):
+            raise FileProblem(f"{at.path} belongs to the server, and no play may change it")
 
 
 def _enter(parent: int, name: str, *, create: bool) -> int:

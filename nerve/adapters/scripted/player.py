@@ -96,6 +96,7 @@ class Player:
     _effects: Effects
     _stage: Stage
     _interruption: Interruption
+    _closed: tuple[Path, ...] = ()
     usage: Usage | None = field(default=None, init=False)
     mapped: bool = field(default=True, init=False)
     _result: str = field(default="", init=False)
@@ -192,7 +193,7 @@ class Player:
         path = str(self._session.cwd / step.path) if "\0" not in step.path else step.path
         problem: str | None = None
         try:
-            at = files.place(self._session.cwd, step.path)
+            at = files.place(self._session.cwd, step.path, self._closed)
             path = str(at.path)
         except files.FileProblem as refused:
             problem = str(refused)
