@@ -1,6 +1,7 @@
 """A small terminal in memory: what the sequences that `nerve chat` sends leave on the screen, and all above it."""
 
 import re
+import unicodedata
 
 from attrs import define, field, frozen
 
@@ -55,13 +56,17 @@ class Terminal:
         return "\n".join(lines).rstrip("\n")
 
     def _put(self, character: str) -> None:
-        if self.column >= self.columns:
+        if unicodedata.combining(character):
+            return  # on top of what is there; not kept
+        wide = unicodedata.east_asian_width(character) in "WF"
+        if self.column + wide >= self.columns:
             self.column = 0
             self._down()
         row = self.rows[self.row]
         row.extend(Cell(" ") for _ in range(self.column - len(row)))
-        row[self.column : self.column + 1] = [Cell(character, self._style)]
-        self.column += 1
+        cells = [Cell(character, self._style), *([Cell("", self._style)] if wide else [])]
+        row[self.column : self.column + len(cells)] = cells
+        self.column += len(cells)
 
     def _down(self) -> None:
         self.row += 1

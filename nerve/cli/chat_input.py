@@ -5,6 +5,7 @@ from enum import Enum
 from attrs import define, frozen
 
 HELP = """\
+/help           this list
 /sessions       the newest conversations
 /switch ID      go on in another session
 /new [TITLE]    begin a new session

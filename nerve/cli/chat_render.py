@@ -104,7 +104,7 @@ class Renderer:
             case QueueUpdateFrame():
                 return self._queue_update(event)
             case SessionStatusFrame():
-                return self._queued(event.agents.queue)
+                return [*self._back(), *self._queued(event.agents.queue)]
             case Disconnected() | CaughtUp() | Unconfirmed():
                 return self._line(event)
             case _:
@@ -280,15 +280,17 @@ class Renderer:
                     return []
                 self._offline = True
                 return self.note(f"{clean(reason)}; connecting again {self.symbols.ellipsis}")
-            case CaughtUp() if self._offline:
-                self._offline = False
-                return self.note("connected again")
             case Unconfirmed(client_msg_id=sent):
                 preview = one_line(self.own.get(sent, ""), PREVIEW, self.symbols)
                 text = f"nobody knows whether this arrived, it is not sent again: {preview}"
                 return self.note(text, Tone.BAD, self.symbols.bad)
-            case _:
+            case CaughtUp():
                 return []
+
+    def _back(self) -> list[Piece]:
+        """The line stands again; what was missed comes next."""
+        was_offline, self._offline = self._offline, False
+        return self.note("connected again") if was_offline else []
 
 
 def _about(given: dict[str, Any], symbols: Symbols) -> str:

@@ -11,7 +11,7 @@ _RUNS = re.compile(r"\n| +|[^ \n]+")
 _CLEAR_BELOW = "\r\x1b[J"
 _UP = "\x1b[A"
 _TAB = "    "
-_LEAST_COLUMNS = 10
+_LEAST_COLUMNS = 4
 
 
 @define

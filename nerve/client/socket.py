@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import trio
-from attrs import define, frozen
+from attrs import define, field, frozen
 from trio_websocket import ConnectionClosed, ConnectionRejected, HandshakeError, WebSocketConnection, wrap_client_stream
 from wsproto.utilities import ProtocolError
 
@@ -22,6 +22,7 @@ MAX_FRAME_BYTES = 16 * 1024 * 1024  # a snapshot of a long turn is one frame
 OPEN_SECONDS = 10.0
 SEND_SECONDS = 30.0
 CLOSE_SECONDS = 2.0
+ENDED_SECONDS = 0.1
 REASON_SECONDS = 1.0  # between a refusal and the error that explains it
 PROTOCOL_ERROR = 1002
 ABNORMAL = 1006
@@ -122,7 +123,7 @@ async def open_socket(
     bind = {"session_id": session_id, "after_seq": after_seq}
     query = urlencode({key: value for key, value in bind.items() if value is not None})
     failure: Exception | None = None
-    stream = await _connected(address, tls)
+    stream = _WatchedStream(await _connected(address, tls))
     try:
         async with stream, trio.open_nursery() as nursery:
             try:
@@ -133,32 +134,75 @@ async def open_socket(
             except Exception as error:  # noqa: BLE001 - raised below, so that the nursery does not wrap it in a group
                 failure = error
             nursery.cancel_scope.cancel()
+    except* ConnectionRejected as refused:
+        failure = _refused(address, refused.exceptions[0])  # raised by the library's reader where there is a body
     except* (ConnectionClosed, ProtocolError):
-        # The library's reader fell over what came in, and cancelled the block.
-        failure = SocketEnded("the server broke the protocol", PROTOCOL_ERROR)
+        failure = SocketEnded("the server broke the protocol", PROTOCOL_ERROR)  # what the reader fell over
     if failure is not None:
         raise failure
 
 
-async def _opened(nursery: trio.Nursery, stream: Stream, address: str, target: str, token: str) -> WebSocketConnection:
-    try:
-        with trio.fail_after(OPEN_SECONDS):
-            return await wrap_client_stream(
-                nursery,
-                stream,
-                urlsplit(address).netloc,
-                target,
-                extra_headers=[(b"authorization", f"Bearer {token}".encode())],
-                max_message_size=MAX_FRAME_BYTES,
-            )
-    except ConnectionRejected as refused:
-        raise SocketEnded(f"{address} refuses the socket: HTTP {refused.status_code}{_why(refused)}") from None
-    except HandshakeError as refused:
-        raise SocketEnded(f"{address} does not open a socket: {refused}") from None
-    except ConnectionClosed as closed:
-        raise _ended(closed) from None
-    except trio.TooSlowError:
-        raise SocketEnded(f"{address} does not answer in time") from None
+async def _opened(
+    nursery: trio.Nursery, stream: "_WatchedStream", address: str, target: str, token: str
+) -> WebSocketConnection:
+    """The connection, after its handshake.  The library would wait for ever for one that breaks off."""
+    connection: WebSocketConnection | None = None
+    failure: SocketEnded | None = None
+    with trio.move_on_after(OPEN_SECONDS):
+        async with trio.open_nursery() as race:
+            race.start_soon(_broken_off, stream, race.cancel_scope)
+            try:
+                connection = await wrap_client_stream(
+                    nursery,
+                    stream,  # type: ignore[arg-type]  # any stream will do
+                    urlsplit(address).netloc,
+                    target,
+                    extra_headers=[(b"authorization", f"Bearer {token}".encode())],
+                    max_message_size=MAX_FRAME_BYTES,
+                )
+            except ConnectionRejected as refused:
+                failure = _refused(address, refused)
+            except (HandshakeError, ConnectionClosed) as refused:
+                failure = SocketEnded(f"{address} does not open a socket: {refused}")
+            race.cancel_scope.cancel()
+    if connection is None:
+        what = "broke off the handshake" if stream.ended.is_set() else "does not answer in time"
+        raise failure or SocketEnded(f"{address} {what}")
+    return connection
+
+
+async def _broken_off(stream: "_WatchedStream", handshake: trio.CancelScope) -> None:
+    await stream.ended.wait()
+    await trio.sleep(ENDED_SECONDS)  # a refusal that came before the end counts
+    handshake.cancel()
+
+
+@define(eq=False)
+class _WatchedStream(trio.abc.Stream):
+    """A stream that tells when nothing can come any more."""
+
+    _stream: Stream
+    ended: trio.Event = field(factory=trio.Event)
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
+        try:
+            data = await self._stream.receive_some(max_bytes)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            self.ended.set()
+            raise
+        if not data:
+            self.ended.set()
+        return data
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        await self._stream.send_all(data)
+
+    async def wait_send_all_might_not_block(self) -> None:
+        await self._stream.wait_send_all_might_not_block()
+
+    async def aclose(self) -> None:
+        self.ended.set()
+        await self._stream.aclose()
 
 
 async def _connected(address: str, tls: ssl.SSLContext | None) -> Stream:
@@ -179,14 +223,18 @@ async def _connected(address: str, tls: ssl.SSLContext | None) -> Stream:
         raise SocketEnded(f"{address} does not answer in time") from None
 
 
-def _why(refused: ConnectionRejected) -> str:
-    """The sentence of the error body, if it has one."""
+def _refused(address: str, refused: BaseException) -> SocketEnded:
+    """With the sentence of the error body, if it has one."""
+    while isinstance(refused, BaseExceptionGroup):
+        refused = refused.exceptions[0]
+    assert isinstance(refused, ConnectionRejected)
     try:
         found = codec.parse_json(refused.body or b"")
     except codec.Invalid:
-        return ""
+        found = None
     detail = found.get("detail") if isinstance(found, dict) else None
-    return f", {detail}" if isinstance(detail, str) else ""
+    said = f", {detail}" if isinstance(detail, str) else ""
+    return SocketEnded(f"{address} refuses the socket: HTTP {refused.status_code}{said}")
 
 
 def _ended(closed: ConnectionClosed) -> SocketEnded:
