@@ -1,7 +1,6 @@
-"""Listening, and serving an ASGI application with Hypercorn on trio, until asked to end.
+"""Listening, and serving an ASGI application with the hardened Hypercorn on trio, until asked to end.
 
-HTTP/1.1 and WebSocket.  What Hypercorn's settings can't switch off (an upgrade to HTTP/2 in the clear, deflate) and
-the hardening against hostile bytes belong behind the same two functions.
+HTTP/1.1 and WebSocket, plain or TLS.
 """
 
 import errno
@@ -10,23 +9,23 @@ import os
 import resource
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import trio
-from attrs import frozen
+from attrs import evolve, frozen
 from hypercorn.config import Config as HypercornConfig
 from hypercorn.config import Sockets
-from hypercorn.trio.run import worker_serve
-from hypercorn.utils import wrap_app
 
+from nerve.asgi.hardened import Limits, worker_serve
 from nerve.asgi.protocol import Receive, Scope, Send
 
 BACKLOG = 1024
-MAX_MESSAGE_BYTES = 1024 * 1024  # of a WebSocket (decisions D26)
 GRACEFUL_SECONDS = 1.5  # for connections that are still answering when the server ends
-KEEP_ALIVE_SECONDS = 75.0
-PING_SECONDS = 20.0
+RESERVED_FILES = 128  # for the store, the agents and the log, whoever is connected
+
+_LIMITS = Limits()
+_log = logging.getLogger("nerve.asgi.server")
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -85,11 +84,13 @@ async def serve(
     listening: Listening,
     *,
     until: Callable[[], Awaitable[object]],
+    limits: Limits = _LIMITS,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until ``until`` returns, then at most ``GRACEFUL_SECONDS`` for what is under way; closes the socket.
 
-    Reports as started once connections are taken.  Raises CannotListen for a certificate that can't be used.
+    WebSockets still open then are closed with 1012; whoever does not let go is reset.  Reports as started once
+    connections are taken.  Raises CannotListen for a certificate that can't be used.
     """
     config = _config(listening)
     try:
@@ -98,29 +99,27 @@ async def serve(
         raise CannotListen(f"the certificate of gateway.ssl can't be used: {error}") from None
     listening.socket.listen(BACKLOG)
     secure, plain = ([listening.socket], []) if listening.tls else ([], [listening.socket])
+    serving = partial(
+        worker_serve,
+        app,
+        config,
+        sockets=Sockets(secure, plain, []),
+        shutdown_trigger=until,
+        limits=within_file_limit(limits),
+    )
     async with trio.open_nursery() as nursery:
-        await nursery.start(_worker, app, config, Sockets(secure, plain, []), until)
+        await nursery.start(serving)
         task_status.started()
 
 
-async def _worker(
-    app: Application,
-    config: HypercornConfig,
-    sockets: Sockets,
-    until: Callable[[], Awaitable[object]],
-    *,
-    task_status: trio.TaskStatus[Any],
-) -> None:
-    async def trigger() -> None:
-        await until()
-
-    await worker_serve(
-        wrap_app(app, config.wsgi_max_body_size, "asgi"),  # type: ignore[arg-type]
-        config,
-        sockets=sockets,
-        shutdown_trigger=trigger,
-        task_status=task_status,
-    )
+def within_file_limit(limits: Limits) -> Limits:
+    """Take no more connections than there can be files: what the house itself opens must not fail for them."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or limits.connections <= soft - RESERVED_FILES:
+        return limits
+    most = max(1, soft - RESERVED_FILES)
+    _log.warning("%d open files allow %d connections at once, not %d", soft, most, limits.connections)
+    return evolve(limits, connections=most)
 
 
 def _config(listening: Listening) -> HypercornConfig:
@@ -128,13 +127,9 @@ def _config(listening: Listening) -> HypercornConfig:
     config.worker_class = "trio"
     config.alpn_protocols = ["http/1.1"]
     config.accesslog = None  # the application writes its own, without credentials
-    config.errorlog = logging.getLogger("hypercorn.error")
     config.include_server_header = False
-    config.keep_alive_timeout = KEEP_ALIVE_SECONDS
     config.graceful_timeout = GRACEFUL_SECONDS
     config.shutdown_timeout = GRACEFUL_SECONDS
-    config.websocket_max_message_size = MAX_MESSAGE_BYTES
-    config.websocket_ping_interval = PING_SECONDS
     if listening.tls is not None:
         config.certfile = os.fspath(listening.tls.cert)
         config.keyfile = os.fspath(listening.tls.key)
