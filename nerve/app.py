@@ -71,6 +71,10 @@ async def open_house(loaded: Loaded, effects: Effects, bind_host: str) -> AsyncI
     the database raises; also later, when what lives in here falls: the block is then cancelled.
     """
     config = loaded.config
+    try:
+        HostRule.of(bind_host, (), ())
+    except ValueError:
+        raise ConfigError(f"gateway.host: {bind_host!r} is neither an address nor a host name") from None
     homes.prepare(config.paths)
     with home_lock(config.paths.home):
         _tell(loaded.warnings)

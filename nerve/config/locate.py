@@ -23,7 +23,8 @@ class Place:
 def locate(flag_dir: Path | None, variables: Variables) -> Place:
     """Find home and config directory.  The current directory never counts.
 
-    Raises ConfigError when the home or a directory that was named outright (flag, env) is something else.
+    Raises ConfigError when the home or a directory that was named outright (flag, env) is something else, or when the
+    one of the flag does not exist: whoever types a name means it.
     """
     home = variables.path("NERVE_HOME") or variables.user_home.absolute() / ".nerve"
     _refuse_other_than_directory(home, "NERVE_HOME")
@@ -32,6 +33,8 @@ def locate(flag_dir: Path | None, variables: Variables) -> Place:
         label = "--config-dir" if place.source == "flag" else "NERVE_CONFIG_DIR"
         _refuse_other_than_directory(place.config_dir, label)
         if not disk.is_there(place.config_dir):
+            if place.source == "flag":
+                raise ConfigError(f"{label}: {place.config_dir} does not exist")
             variables.findings.add(Kind.DOUBTFUL, label, "the directory does not exist, so no file is read from it")
     return place
 

@@ -82,7 +82,7 @@ class ClientSlot:
         """
         facts = await self._facts()
         if self.client is not None:
-            if self._opened_with == (facts.backend, facts.model):
+            if self._opened_with == (facts.backend, facts.model) and not self._ending:
                 return self.client
             self._replacing = True  # the turn that asks has lost nothing
             await self.close()
@@ -108,6 +108,11 @@ class ClientSlot:
                 await self.close()
             raise
         return client
+
+    @property
+    def _ending(self) -> bool:
+        """The client was cancelled and takes its time."""
+        return self._scope is not None and self._scope.cancel_called
 
     async def _facts(self) -> RuntimeFacts:
         """What the next turn runs on; a session on the fallback moves to the configured runtime once that is usable."""

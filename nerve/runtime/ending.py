@@ -1,6 +1,7 @@
 """How a turn's end is recorded and told: one transaction, then the last frames of the turn."""
 
 import logging
+from collections.abc import Callable
 from functools import partial
 
 import apsw
@@ -26,11 +27,14 @@ from nerve.store.turns import TurnEnd
 log = logging.getLogger("nerve.runtime")
 
 RETRY_SECONDS = 0.5
+LATE_SECONDS = 10.0  # then whoever waits for the turn is told why they get no answer
 GIVE_UP_SECONDS = 5.0  # once the house closes; the next start's recovery settles the turn then
 LONGEST_EVENT_ERROR = 500
 
 
-async def record_end(house: House, session_log: SessionLog, turn: RunningTurn, model: str) -> TurnOutcome:
+async def record_end(
+    house: House, session_log: SessionLog, turn: RunningTurn, model: str, late: Callable[[TurnOutcome], None]
+) -> TurnOutcome:
     """Record the outcome, and keep trying while the disk is full or the database busy.
 
     Each try is shielded, the pauses between them are not.  A turn that the house interrupts at its end may stay
@@ -61,6 +65,8 @@ async def record_end(house: House, session_log: SessionLog, turn: RunningTurn, m
         except NerveError as refusal:
             if refusal.code not in (ErrorCode.STORE_FULL, ErrorCode.STORE_BUSY):
                 raise
+            if waited == LATE_SECONDS:
+                late(TurnOutcome(TurnState.FAILED, "", refusal.message))
             if turn.interrupted and waited >= GIVE_UP_SECONDS:
                 log.error("the end of a turn could not be recorded: %s: %s", refusal.message, turn.facts())
                 return TurnOutcome(TurnState.INTERRUPTED, message.content, reason)

@@ -7,6 +7,7 @@ closes.
 import logging
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 
 import trio
 from attrs import define, field
@@ -305,9 +306,9 @@ class SessionRunner:
                 # The runtime may still be at this turn; what it does must not run into the next one.
                 with trio.move_on_after(KILL_SECONDS, shield=True):
                     await self.slot.close()
-            if self.slot.client is None or turn.end is not None:
+            if self.slot.client is None or turn.end is not None or turn.reach is Reach.UNSENT:
                 turn.over.set()
-            outcome = await record_end(self._house, self._log, turn, self.model)
+            outcome = await record_end(self._house, self._log, turn, self.model, partial(self._settle, turn))
         except Exception:
             log.exception("the end of a turn could not be recorded: %s", turn.facts())
         finally:
@@ -317,9 +318,12 @@ class SessionRunner:
             self._log.turn_id = None
             self._house.hub.publish_global(session_running(self.session_id, self.live))
             turn.finished.set()
-            waiter = self._waiter(turn.entry.id)
-            if waiter is not None:
-                waiter.settle(outcome)
+            self._settle(turn, outcome)
+
+    def _settle(self, turn: RunningTurn, outcome: TurnOutcome) -> None:
+        waiter = self._waiter(turn.entry.id)
+        if waiter is not None:
+            waiter.settle(outcome)
 
     # --- what the runtime says ------------------------------------------------------------------------------------
 
@@ -392,6 +396,3 @@ class SessionRunner:
         with trio.move_on_after(RECORD_SECONDS):
             await turn.finished.wait()
         return turn.came_of_stop()
-
-
-__all__ = ["Phase", "SessionRunner", "TurnOutcome", "TurnStopped"]

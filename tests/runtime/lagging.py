@@ -7,6 +7,7 @@ from typing import Any
 import trio
 from attrs import define, field
 
+from nerve.errors import ErrorCode, NerveError
 from nerve.store.inline import InlineDatabase
 
 LONGEST = 6  # checkpoints
@@ -44,24 +45,33 @@ class LaggingDatabase:
 class HeldDatabase:
     """While ``held``, whoever writes hears of the commit only at its release.
 
-    A write of a function named in ``gated`` does not begin before the gate is opened, and can be cancelled.
+    A call of a function named in ``gated`` does not begin before the gate is opened, and can be cancelled; one named
+    in ``busy`` is refused.
     """
 
     _inner: InlineDatabase
     held: bool = False
     gated: frozenset[str] = frozenset()
     gate: trio.Event = field(factory=trio.Event)
+    busy: frozenset[str] = frozenset()
     committed: trio.Event = field(factory=trio.Event)
     _release: trio.Event = field(factory=trio.Event)
 
     async def read(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        await self._may_begin(fn.__name__)
         return await self._inner.read(fn, *args)
 
     read_large = read
 
-    async def write(self, fn: Callable[..., Any], /, *args: Any) -> Any:
-        if fn.__name__ in self.gated:
+    async def _may_begin(self, name: str) -> None:
+        if name in self.gated:
             await self.gate.wait()
+        if name in self.busy:
+            await trio.lowlevel.checkpoint()
+            raise NerveError(ErrorCode.STORE_BUSY)
+
+    async def write(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        await self._may_begin(fn.__name__)
         value = await self._inner.write(fn, *args)
         if self.held:
             self.committed.set()

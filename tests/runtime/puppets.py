@@ -39,6 +39,7 @@ class Puppet:
     closed: bool = False
     obedient: bool = True  # ends the turn as interrupted when asked
     refusal: Exception | None = None  # what ``prompt`` raises
+    deaf: Exception | None = None  # what ``interrupt`` raises
     answering: Callable[[], Awaitable[None]] = _at_once  # waited for within ``prompt``
     capabilities: Capabilities = field(factory=Capabilities)
     _send: trio.MemorySendChannel[AgentEvent | Exception] = field(init=False)
@@ -69,6 +70,8 @@ class Puppet:
 
     async def interrupt(self) -> None:
         self.interrupts += 1
+        if self.deaf is not None:
+            raise self.deaf
         if self.obedient:
             self.say(INTERRUPTED)
 
@@ -86,10 +89,11 @@ class Puppet:
 
 @define(eq=False)
 class PuppetAdapter:
-    """``opening`` is waited for before a client opens; ``prepare`` sees each new client first."""
+    """``opening`` and ``closing`` are waited for around the life of a client; ``prepare`` sees each new one first."""
 
     clients: list[Puppet] = field(factory=list)
     opening: Callable[[], Awaitable[None]] = _at_once
+    closing: Callable[[], Awaitable[None]] = _at_once
     prepare: Callable[[Puppet], None] = lambda puppet: None
     name: str = "scripted"
     default_model: str = "puppet"
@@ -108,6 +112,8 @@ class PuppetAdapter:
         try:
             yield puppet
         finally:
+            with trio.CancelScope(shield=True):
+                await self.closing()
             puppet.closed = True
 
     async def forget(self, native_id: str) -> None:

@@ -316,6 +316,28 @@ def test_a_block_is_reserved_before_its_first_number_is_shown() -> None:
     run_on_a_log(check)
 
 
+def test_more_pieces_than_a_block_has_numbers_come_while_it_is_reserved() -> None:
+    async def check(database: InlineDatabase, living: Life) -> None:
+        def many() -> None:
+            for n in range(BLOCK):
+                living.log.delta(piece(("token", "thinking")[n % 2], f"{n}|"))
+
+        living.log.delta(piece("thinking", "first|"))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(living.log.flush)
+            await trio.lowlevel.checkpoint()
+            many()
+            many()
+        await living.log.flush()
+        await living.log.flush()
+        numbers = [seq for _, seq, _ in living.witness.shown]
+        assert numbers == list(range(1, 2 * BLOCK + 2))
+        words = [frame["content"] for _, _, frame in living.witness.shown]
+        assert words == ["first|", *[f"{n}|" for n in range(BLOCK)] * 2]
+
+    run_on_a_log(check)
+
+
 def test_after_a_crash_numbers_go_on_above_the_block() -> None:
     async def main() -> None:
         with open_inline() as database:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -158,3 +159,25 @@ async def test_a_full_disk_does_not_keep_a_turn_from_being_stopped(house: House,
         assert types(await alice.until(ends_turn)) == ["stopped"]
     unknown = await house.alice.post("/api/sessions/nowhere/stop")
     assert unknown.status == 404
+
+
+async def test_who_waits_for_a_turn_is_told_when_its_end_can_not_be_recorded(house: House, disk: FullDisk) -> None:
+    session_id = await house.create()
+    replies: list[Any] = []
+
+    async def chat() -> None:
+        body = {"message": play("- wait: 1", "- say: done"), "session_id": session_id}
+        replies.append(await house.alice.with_(patience=60).post("/api/chat", json=body))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(chat)
+        await trio.sleep(0.5)
+        fill(disk)
+        await trio.sleep(15)
+        assert [(reply.status, reply.json) for reply in replies] == [
+            (502, {"detail": "The disk is full; nothing was written."})
+        ]
+        empty(disk)
+    await trio.sleep(1)
+    reply = await house.alice.get(f"/api/sessions/{session_id}/messages")
+    assert len(reply.json["messages"]) == 2

@@ -124,6 +124,29 @@ async def test_a_stop_while_the_runtime_is_being_recorded(house: House, held: He
     assert adapter.clients[0].closed == (moment == "before the record")
 
 
+async def test_a_stop_before_the_prompt_leaves_the_runtime_that_is_there(house: House, held: HeldDatabase) -> None:
+    adapter = puppets(house)
+    session_id = await house.create()
+    async with tab(house.alice, session_id) as alice:
+        await alice.say(session_id, "one")
+        (await adapter.prompted()).say(COMPLETED)
+        await alice.turn()
+        held.gated = frozenset({"runtime_facts"})
+        await alice.say(session_id, "two")
+        await alice.until("session_running")
+        before = trio.current_time()
+        reply = await house.alice.post(f"/api/sessions/{session_id}/stop", json={})
+        assert reply.json["turn"] == "stopped"
+        assert trio.current_time() - before < 1
+        assert types(await alice.turn()) == ["stopped", "session_running"]
+        held.gated = frozenset()
+        await alice.say(session_id, "three")
+        (await adapter.prompted(2)).say(TextAdded("hi"), COMPLETED)
+        assert text(await alice.turn()) == "hi"
+    assert [prompt.text for prompt in adapter.newest.prompts] == ["one", "three"]
+    assert (len(adapter.clients), adapter.newest.interrupts) == (1, 0)
+
+
 async def test_a_close_while_a_turn_is_being_recorded_ends_it(house: House, held: HeldDatabase) -> None:
     adapter = puppets(house)
     session_id = await house.create()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import trio
 
-from nerve.adapters.protocol import TextAdded
+from nerve.adapters.protocol import RuntimeGone, TextAdded
 from tests.runtime.puppets import COMPLETED, puppets
 from tests.runtime.tabs import numbers, of, tab, text, types
 from tests.sessions.session_house import ALICE, BOB, House, play
@@ -226,6 +226,45 @@ async def test_a_stop_outlives_the_socket_that_asked(house: House) -> None:
             alice.socket.disconnect()
         frames = await bob.turn()
     assert types(frames)[-2:] == ["stopped", "session_running"]
+
+
+async def test_a_runtime_that_finds_out_of_its_death_by_the_interrupt(house: House) -> None:
+    adapter = puppets(house)
+    session_id = await house.create()
+    async with tab(house.alice, session_id) as alice:
+        await alice.say(session_id, "one")
+        puppet = await adapter.prompted()
+        puppet.deaf = RuntimeGone("long gone")
+        assert (await stop(house, session_id))["turn"] == "stopped"
+        assert types(await alice.turn())[-2:] == ["stopped", "session_running"]
+    assert await answers(house, session_id) == ["[Stopped by user]"]
+
+
+@pytest.mark.req("AGENT-60")
+async def test_a_runtime_that_can_not_even_be_killed_is_said_to_be_so(house: House) -> None:
+    adapter = puppets(house)
+
+    async def never() -> None:
+        await trio.sleep(30)
+
+    adapter.closing, adapter.prepare = never, lambda puppet: setattr(puppet, "obedient", False)
+    session_id = await house.create()
+    async with tab(house.alice, session_id) as alice:
+        await alice.say(session_id, "one")
+        await adapter.prompted()
+        before = trio.current_time()
+        answer = await stop(house, session_id)
+        assert answer == {"scope": "turn", "turn": "not_stopped", "would_end": [], "shell_count": 0}
+        assert trio.current_time() - before == pytest.approx(8, abs=0.1)
+        assert types(await alice.turn())[-2:] == ["stopped", "session_running"]
+        # The next turn has a runtime of its own, and not before the old one is gone.
+        adapter.closing = trio.lowlevel.checkpoint
+        await alice.say(session_id, "two")
+        second = await adapter.prompted(2)
+        assert adapter.clients[0].closed
+        assert trio.current_time() - before == pytest.approx(35, abs=0.5)
+        second.say(TextAdded("hi"), COMPLETED)
+        assert text(await alice.turn()) == "hi"
 
 
 async def test_numbers_have_no_holes_around_stops(house: House) -> None:
