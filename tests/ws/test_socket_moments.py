@@ -9,6 +9,7 @@ import trio.lowlevel
 
 from nerve.adapters.protocol import ToolStarted
 from nerve.store.inline import InlineDatabase
+from tests.asgi_client import Closed
 from tests.runtime.lagging import HeldDatabase
 from tests.runtime.puppets import COMPLETED, puppets
 from tests.runtime.tabs import Frame, numbers, tab, types
@@ -104,6 +105,18 @@ async def test_a_turn_that_has_ended_on_disk_alone(house: House, held: HeldDatab
             assert not rest[-1]["is_running"]
             assert told([*alice.greeting, *first, *rest]) == [1, 2]
         assert types(await bob.turn()) == ["done", "session_running"]
+
+
+@pytest.mark.req("WS-12")
+@pytest.mark.parametrize("after_seq", [None, 0])
+async def test_a_socket_that_can_not_be_bound_whole_is_closed(
+    house: House, held: HeldDatabase, after_seq: int | None
+) -> None:
+    session_id = await house.create()
+    async with tab(house.alice) as alice:
+        held.busy = frozenset({"read" if after_seq is None else "bounds"})
+        await alice.send("switch_session", session_id=session_id, after_seq=after_seq)
+        assert await alice.socket.expect_close() == Closed(1013, "try again")
 
 
 @pytest.mark.req("WS-41")
