@@ -202,12 +202,6 @@ def _record_usage(db: apsw.Connection, turn: TurnEnd, usage: TurnUsageRow, now: 
     )
 
 
-def running(db: apsw.Connection, session_id: str) -> OpenTurn | None:
-    return OPEN_TURN.one(
-        db, f"SELECT {OPEN_TURN.columns} FROM turns WHERE session_id = ? AND state = 'running'", (session_id,)
-    )
-
-
 def all_running(db: apsw.Connection) -> list[OpenTurn]:
     """What a crash left open; served by the partial index on running turns."""
     return OPEN_TURN.all(db, f"SELECT {OPEN_TURN.columns} FROM turns WHERE state = 'running' ORDER BY started_at")
