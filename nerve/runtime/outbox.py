@@ -1,7 +1,8 @@
 """What waits to be sent to one reader: bounded in bytes, taken by one writer.
 
 Live frames never wait for a reader: one that lets 1 MiB of them pile up is closed with 1013 and catches up by its last
-number (decisions D18).  Snapshots and replays are fed at the reader's pace and don't count.
+number (decisions D18).  A frame that is greater than a quarter of that counts as a quarter, because one long message or
+tool result must not throw readers out who keep up.  Snapshots and replays are fed at the reader's pace and don't count.
 """
 
 from collections import deque
@@ -11,12 +12,17 @@ import trio
 from attrs import define, field
 
 MAX_LIVE_BYTES = 1024 * 1024
+GREAT_BYTES = 256 * 1024  # a greater frame counts as this: its size says nothing about who is to read it
 FEED_BYTES = 256 * 1024
 TOO_SLOW = 1013
 
 
 def _as_it_is(data: bytes, seq: int | None) -> bytes:
     return data
+
+
+def _weight(data: bytes) -> int:
+    return min(len(data), GREAT_BYTES)
 
 
 @define(eq=False)
@@ -57,7 +63,7 @@ class Outbox:
             self.close(TOO_SLOW, "too slow")
             return
         data = self.form(data, seq)
-        self._live_bytes += len(data)
+        self._live_bytes += _weight(data)
         self._waiting.append((data, True))
         self._stirred.set()
 
@@ -105,7 +111,7 @@ class Outbox:
             return  # everything was dropped meanwhile, because the reader is too slow
         data, live = self._waiting.popleft()
         if live:
-            self._live_bytes -= len(data)
+            self._live_bytes -= _weight(data)
         else:
             self._fed_bytes -= len(data)
             self._drained.set()

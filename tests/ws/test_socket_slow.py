@@ -167,12 +167,14 @@ async def test_live_bytes_count_until_they_are_taken() -> None:
     outbox.taken()  # what was on its way has gone out after all
 
 
-async def test_one_great_frame_makes_nobody_slow() -> None:
+async def test_a_great_frame_makes_nobody_slow_but_many_do() -> None:
     outbox = Outbox()
-    outbox.deliver(b"small")
-    outbox.deliver(b"x" * (2 * MAX_LIVE_BYTES))
+    for _ in range(3):
+        outbox.deliver(b"x" * (2 * MAX_LIVE_BYTES))
+        outbox.deliver(b"small")
     assert outbox.closing is None
-    outbox.deliver(b"small")
+    for _ in range(2):
+        outbox.deliver(b"x" * (2 * MAX_LIVE_BYTES))
     assert outbox.closing is not None
 
 
