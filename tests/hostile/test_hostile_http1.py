@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nerve.asgi.hardened.http1 import BadRequest, BadResponse, Http1, refusal
+from nerve.asgi.hardened.http1 import BadRequest, Http1
 from nerve.asgi.hardened.limits import Limits
+from nerve.asgi.hardened.response import BadResponse, refusal
 from tests.hostile.shapes import BAD_CHUNKS, CHUNKED_POST, HOST, REFUSED, SMALL_LIMITS
 
 SMALL = Limits(**SMALL_LIMITS)
@@ -83,7 +84,7 @@ def test_requests_follow_each_other_in_one_piece() -> None:
     seen = []
     while (head := http.next_head()) is not None:
         body = http.next_body()
-        answer = http.start(200, [(b"content-length", b"0")]) + http.end()
+        answer = http.response.start(200, [(b"content-length", b"0")]) + http.response.end()
         seen.append((head.target, body, http.reusable))
         assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
     assert seen == [(b"/1", b"ab", True), (b"/2", b"cd", True), (b"/1", b"ab", True)]
@@ -103,7 +104,8 @@ def respond(request: bytes, status: int, headers: list[tuple[bytes, bytes]], *pa
     http = Http1(SMALL)
     http.feed(request)
     assert http.next_head() is not None
-    written = http.start(status, headers) + b"".join(map(http.part, parts)) + http.end()
+    response = http.response
+    written = response.start(status, headers) + b"".join(map(response.part, parts)) + response.end()
     return written, http.reusable
 
 
@@ -121,12 +123,12 @@ CLOSING = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
         (GET, 304, [], [b"x"], b"HTTP/1.1 304 Not Modified\r\n\r\n", True),
         (
             GET, 404, [], [b"a", b"", b"bc"],
-            b"HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n", True,
+            b"HTTP/1.1 404 Not Found\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n", True,
         ),
-        (OLD, 200, [], [b"a", b"b"], b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nab", False),
+        (OLD, 200, [], [b"a", b"b"], b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nab", False),
         (
             CLOSING, 200, [(b"content-length", b"1")], [b"a"],
-            b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\nConnection: close\r\n\r\na", False,
+            b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\nconnection: close\r\n\r\na", False,
         ),
         (GET, 299, [(b"content-length", b"0")], [], b"HTTP/1.1 299 \r\ncontent-length: 0\r\n\r\n", True),
     ],

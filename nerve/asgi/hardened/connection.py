@@ -4,6 +4,7 @@ In place of Hypercorn's TCPServer, H11Protocol and their task per request and ti
 connection's own task and reads by itself, and the deadline of each read is the only clock.
 """
 
+import math
 from functools import partial
 from urllib.parse import unquote
 
@@ -13,7 +14,8 @@ from nerve.asgi.hardened.containment import contained
 from nerve.asgi.hardened.context import Context
 from nerve.asgi.hardened.exchange import Exchange
 from nerve.asgi.hardened.handshake import Handshake, WrongVersion
-from nerve.asgi.hardened.http1 import BadRequest, Head, Http1, refusal
+from nerve.asgi.hardened.http1 import BadRequest, Head, Http1
+from nerve.asgi.hardened.response import refusal
 from nerve.asgi.hardened.socket_session import SocketSession
 from nerve.asgi.hardened.wire import Gone, Wire
 from nerve.asgi.protocol import Scope
@@ -33,7 +35,9 @@ class Connection:
         self._client = client
         self._server = server
         self._requests = 0
-        self._idle: trio.CancelScope | None = None
+        # The one clock: its deadline is moved from head to head, and it stands still while the app works.
+        self._clock = trio.CancelScope()
+        self._idle = False
         self._session: SocketSession | None = None
 
     async def run(self) -> None:
@@ -46,8 +50,8 @@ class Connection:
             self._wire.reset()
 
     def stop(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
+        if self._idle:
+            self._clock.cancel()
         if self._session is not None:
             self._session.stop()
 
@@ -62,49 +66,53 @@ class Connection:
     async def _serve_requests(self) -> bool:
         """Whether the peer may still be sending.  Raises Gone."""
         try:
-            while (head := await self._next_head()) is not None:
-                self._requests += 1
-                if head.wants_websocket:
-                    await self._upgrade(head)
-                    return True
-                if not await self._exchange(head):
-                    return True
+            with self._clock:
+                return await self._serve_next()
+            # Only an idle connection is ever cancelled by its own clock.
+            if not self._http.buffered or self._context.stopping:
+                return False
+            raise BadRequest(408, "the request did not arrive in time")
         except WrongVersion as wrong:
             await self._wire.write(refusal(wrong.status, str(wrong), [*wrong.reply, *self._context.common_headers()]))
         except BadRequest as bad:
             await self._wire.write(refusal(bad.status, str(bad), self._context.common_headers()))
-        else:
-            return False
         return True
+
+    async def _serve_next(self) -> bool:
+        while (head := await self._next_head()) is not None:
+            self._requests += 1
+            if head.wants_websocket:
+                await self._upgrade(head)
+                return True
+            if not await self._exchange(head):
+                return True
+            if self._http.buffered:
+                await trio.lowlevel.checkpoint()  # nothing else on this way waits for sure
+        return False
 
     # --- heads ----------------------------------------------------------------------------------------------------
 
     async def _next_head(self) -> Head | None:
-        """None at the end: the peer is gone or silent, or the server stops.  Raises BadRequest, Gone."""
-        first = self._requests == 0
-        until = trio.current_time() + (self._limits.head_seconds if first else self._limits.idle_seconds)
-        begun = first
-        while (head := self._http.next_head()) is None:
-            if not begun and self._http.buffered:
-                # The bound is for the whole head, so that it can't be had a byte at a time.
-                until, begun = trio.current_time() + self._limits.head_seconds, True
-            data = await self._read_idle(until)
-            if not data:
+        """None at the end: the peer is gone, or the server stops.  Raises BadRequest, Gone."""
+        if (head := self._http.next_head()) is not None:
+            return head
+        first, limits = self._requests == 0, self._limits
+        begun = first or self._http.buffered > 0
+        self._clock.deadline = trio.current_time() + (limits.head_seconds if begun else limits.idle_seconds)
+        self._idle = True
+        while head is None:
+            if self._context.stopping or not (data := await self._wire.read()):
                 return None
+            if not begun:
+                # The bound is for the whole head, so that it can't be had a byte at a time.
+                self._clock.deadline, begun = trio.current_time() + limits.head_seconds, True
             self._http.feed(data)
+            head = self._http.next_head()
+        if self._clock.cancel_called:  # in the same moment: what is begun now would be cancelled midway
+            return None
+        self._idle = False
+        self._clock.deadline = math.inf
         return head
-
-    async def _read_idle(self, until: float) -> bytes:
-        """b"" at the end.  Raises BadRequest for a head that takes too long."""
-        if self._context.stopping:
-            return b""
-        data = b""
-        with trio.CancelScope(deadline=until) as self._idle:
-            data = await self._wire.read()
-        self._idle = None
-        if not data and self._http.buffered and trio.current_time() >= until:
-            raise BadRequest(408, "the request did not arrive in time")
-        return data
 
     # --- requests -------------------------------------------------------------------------------------------------
 
@@ -142,7 +150,7 @@ class Connection:
             "asgi": {"spec_version": "2.4", "version": "3.0"},
             "http_version": head.version,
             "scheme": scheme + "s" if self._secure else scheme,
-            "path": unquote(path.decode("ascii")),
+            "path": unquote(path.decode("ascii")) if b"%" in path else path.decode("ascii"),
             "raw_path": path,
             "query_string": query,
             "root_path": self._context.config.root_path,

@@ -11,7 +11,8 @@ from enum import Enum, auto
 import trio
 
 from nerve.asgi.hardened.context import Context
-from nerve.asgi.hardened.http1 import BadRequest, BadResponse, Headers, Http1
+from nerve.asgi.hardened.http1 import BadRequest, Http1
+from nerve.asgi.hardened.response import BadResponse, Headers
 from nerve.asgi.hardened.wire import Gone, Wire
 from nerve.asgi.protocol import Message
 
@@ -145,7 +146,7 @@ class Exchange:
         if self._last or self._context.stopping or not self._http.body_complete:
             headers.append((b"connection", b"close"))
         try:
-            self._head = self._http.start(message["status"], headers)
+            self._head = self._http.response.start(message["status"], headers)
         except BadResponse as exc:
             raise Misuse(str(exc)) from exc
         self._phase = _Phase.STARTED
@@ -153,9 +154,9 @@ class Exchange:
     async def _send_body(self, message: Message) -> None:
         more = message.get("more_body", False)
         try:
-            data = self._head + self._http.part(message.get("body", b""))
+            data = self._head + self._http.response.part(message.get("body", b""))
             if not more:
-                data += self._http.end()
+                data += self._http.response.end()
         except BadResponse as exc:
             raise Misuse(str(exc)) from exc
         self._head = b""
@@ -163,6 +164,8 @@ class Exchange:
         try:
             if data:
                 await self._wire.write(data)
+            if more:
+                await trio.lowlevel.checkpoint()
         except Gone:
             self._left = True
             raise

@@ -11,10 +11,11 @@ import re
 
 from attrs import frozen
 
-from nerve.asgi.hardened.http1 import BadRequest, Head, Headers
+from nerve.asgi.hardened.http1 import BadRequest, Head
+from nerve.asgi.hardened.response import TOKEN, Headers
 
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-_TOKEN = re.compile(rb"[-!#$%&'*+.^_`|~0-9a-zA-Z]+")
+_TOKEN = re.compile(TOKEN)
 _VERSION = b"13"
 
 

@@ -16,7 +16,8 @@ from nerve.asgi.hardened.context import Application, Context
 from nerve.asgi.hardened.exchange import Misuse
 from nerve.asgi.hardened.frames import CloseCode, Ended, Received, Reply, WebSocket
 from nerve.asgi.hardened.handshake import Handshake
-from nerve.asgi.hardened.http1 import BadResponse, Headers, Http1, refusal
+from nerve.asgi.hardened.http1 import Http1
+from nerve.asgi.hardened.response import BadResponse, Headers, refusal
 from nerve.asgi.hardened.wire import Gone, Stalled, Wire
 from nerve.asgi.protocol import Message, Scope
 
@@ -223,6 +224,7 @@ class SocketSession:
         frame = self._socket.message(message["text"] if data is None else bytes(data))
         try:
             await self._wire.write(frame)
+            await trio.lowlevel.checkpoint()
         except Stalled:
             await self._close(CloseCode.TRY_AGAIN, "too slow")
             raise
@@ -257,7 +259,7 @@ class SocketSession:
         headers: Headers = [(bytes(name), bytes(value)) for name, value in message.get("headers") or ()]
         headers += [*self._context.common_headers(), (b"connection", b"close")]
         try:
-            self._refusal_head = self._http.start(message["status"], headers)
+            self._refusal_head = self._http.response.start(message["status"], headers)
         except BadResponse as exc:
             raise Misuse(str(exc)) from exc
         self._phase = _Phase.REFUSING
@@ -265,9 +267,9 @@ class SocketSession:
     async def _send_refusal(self, message: Message) -> None:
         more = message.get("more_body", False)
         try:
-            data = self._refusal_head + self._http.part(message.get("body", b""))
+            data = self._refusal_head + self._http.response.part(message.get("body", b""))
             if not more:
-                data += self._http.end()
+                data += self._http.response.end()
         except BadResponse as exc:
             raise Misuse(str(exc)) from exc
         self._refusal_head = b""

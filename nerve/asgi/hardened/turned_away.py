@@ -4,7 +4,7 @@ import trio
 
 from nerve.asgi.hardened.containment import contained
 from nerve.asgi.hardened.context import Context
-from nerve.asgi.hardened.http1 import refusal
+from nerve.asgi.hardened.response import refusal
 from nerve.asgi.hardened.wire import Gone, Wire
 
 _AT_ONCE = 64  # a flood must not hold files through its refusals

@@ -6,6 +6,7 @@ that still has unread bytes, whose reset overtakes the answer.
 """
 
 import contextlib
+import os
 import socket
 import ssl
 import struct
@@ -101,9 +102,13 @@ class Wire:
                 self._tls.incoming.write_eof()
 
     async def _receive(self, size: int = _READ_BYTES) -> bytes:
+        # Waiting first: after a response there is hardly ever anything yet, and a vain recv costs as much as another.
         try:
-            return await self._socket.recv(size)
-        except (OSError, trio.ClosedResourceError) as exc:
+            while True:
+                await trio.lowlevel.wait_readable(self._socket)
+                with contextlib.suppress(BlockingIOError):
+                    return os.read(self._socket.fileno(), size)
+        except (OSError, ValueError, trio.ClosedResourceError) as exc:
             raise Gone("the socket is broken") from exc
 
     # --- out ------------------------------------------------------------------------------------------------------
@@ -117,38 +122,42 @@ class Wire:
         self._out += data
 
     async def write(self, data: bytes) -> None:
-        """``put`` and ``flush``.  Raises Gone, Stalled."""
-        if self._tls is None and not self._out and self.open and not self._flushing.locked():
-            # Nearly every response fits into the kernel's buffer: one call, no copy.
-            self._flushing.acquire_nowait()
-            try:
-                sent = await self._send_some(data)
-                self._out[:0] = data[sent:]  # in front of what others have queued meanwhile
-            finally:
-                self._flushing.release()
-            if not self._out:
-                return
-        else:
-            self.put(data)
-        await self.flush()
+        """``put`` and ``flush``.  Raises Gone, Stalled.  No checkpoint when the kernel takes all of it at once."""
+        self.put(data)
+        if not self._flushing.locked():
+            # Nearly every response fits into the kernel's buffer: one call and no wait.
+            self._send_now()
+        if self._out:
+            await self.flush()
 
     async def flush(self) -> None:
         """Wait until everything queued is with the kernel.  Raises Stalled when nothing moves, and Gone."""
         async with self._flushing:
             out = self._out
             while out:
-                size = min(len(out), _SEND_BYTES)
-                sent = await self._send_some(bytes(out[:size]))
-                del out[:sent]
+                if not self._send_now():
+                    await self._writable()
 
-    async def _send_some(self, data: bytes) -> int:
+    def _send_now(self) -> bool:
+        """Whether the kernel took anything.  Raises Gone."""
+        out = self._out
+        try:
+            sent = os.write(self._socket.fileno(), out if len(out) <= _SEND_BYTES else out[:_SEND_BYTES])
+        except BlockingIOError:
+            return False
+        except OSError as exc:
+            raise Gone("the socket is broken") from exc
+        del out[:sent]
+        return True
+
+    async def _writable(self) -> None:
         with trio.move_on_after(self._limits.stall_seconds) as stall:
             try:
-                return await self._socket.send(data)
-            except (OSError, trio.ClosedResourceError) as exc:
+                await trio.lowlevel.wait_writable(self._socket)
+            except (OSError, ValueError, trio.ClosedResourceError) as exc:
                 raise Gone("the socket is broken") from exc
-        assert stall.cancelled_caught
-        raise Stalled("the peer does not read")
+        if stall.cancelled_caught:
+            raise Stalled("the peer does not read")
 
     # --- the end --------------------------------------------------------------------------------------------------
 
