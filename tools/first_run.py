@@ -6,6 +6,7 @@ Run by ./try.  Signs in to an instance that is claimed already with NERVE_TOKEN 
 import json
 import os
 import secrets
+import shlex
 import socket
 import subprocess
 import sys
@@ -168,7 +169,8 @@ async def first_run() -> None:
         else:
             print("Somebody has claimed this instance already.  To see a turn, run this again with NERVE_PASSWORD set")
             print("(and NERVE_USERNAME, if there are several accounts) or NERVE_TOKEN.")
-    home = f"NERVE_HOME={os.environ['NERVE_HOME']} " if "NERVE_HOME" in os.environ else ""
+    named = ("NERVE_HOME", "NERVE_WORKSPACE")
+    home = "".join(f"{name}={shlex.quote(os.environ[name])} " for name in named if name in os.environ)
     print(f"\nNerve runs on {running.address} and stays up.  {running.address}/docs describes its API.")
     print(f"Sign in:  curl {running.address}/api/auth/login \\")
     print("""            -H 'content-type: application/json' -d '{"password": "..."}'""")

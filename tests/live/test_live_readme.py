@@ -21,7 +21,7 @@ def shell(instance: Instance, *names: str, **env: str) -> str:
     done = subprocess.run(
         ["sh", "-eu", "-c", "\n".join(BLOCKS[name] for name in names)],
         env={**instance.env, **env, "PATH": path},
-        cwd=instance.root,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=60,
