@@ -36,7 +36,7 @@ Action = tuple[Any, ...]
 ACTIONS = st.lists(
     st.one_of(
         st.tuples(st.just("say"), st.sampled_from(KINDS), st.integers(1, 4)),
-        st.tuples(st.just("record"), st.integers(0, 3)),
+        st.tuples(st.just("record"), st.integers(1, 3)),
         st.tuples(st.just("end")),
         st.tuples(st.just("pause"), st.sampled_from([0.0, 0.005, 0.02, 0.09, 0.3])),
         st.tuples(st.just("crash")),
