@@ -33,6 +33,7 @@ class VictimApp:
             "/fall": self._fall,
         }
         self._sockets: dict[str, Handler] = {
+            "/": self._socket_echo,
             "/echo": self._socket_echo,
             "/busy": self._socket_busy,
             "/flood": self._socket_flood,
