@@ -40,6 +40,7 @@ from nerve.ws.server import SocketServer
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 5.0
+FLUSH_SECONDS = 1.0
 GOING_DOWN = 1012
 
 
@@ -54,13 +55,19 @@ class OpenHouse:
     generation: str
 
     async def close_down(self) -> None:
-        """Refuse, drain while the server still serves, then close the sockets.  Waits at most ``DRAIN_SECONDS``."""
+        """Refuse, drain while the server still serves, then close the sockets once they have what waits for them.
+
+        Waits at most ``DRAIN_SECONDS`` for the turns and ``FLUSH_SECONDS`` for the sockets.
+        """
         self.supervisor.refuse_new()
         with trio.move_on_after(DRAIN_SECONDS) as patience:
             await self.supervisor.drain()
         if patience.cancelled_caught:
             log.warning("what runs did not end in time; the next start records it as interrupted")
         self.hub.close_all(GOING_DOWN, "restarting")
+        # The server's own end would cut off what a socket has not been sent yet.
+        with trio.move_on_after(FLUSH_SECONDS):
+            await self.hub.until_left()
 
 
 @asynccontextmanager

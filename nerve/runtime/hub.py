@@ -6,6 +6,7 @@ here.
 
 from typing import Protocol
 
+import trio
 from attrs import define, field
 
 from nerve.contract.frames import encode_frame
@@ -37,6 +38,7 @@ class Subscriber(Protocol):
 class Hub:
     _all: dict[Subscriber, None] = field(factory=dict)
     _bound: dict[str, dict[Subscriber, None]] = field(factory=dict)
+    _left: trio.Event = field(factory=trio.Event)
 
     def __len__(self) -> int:
         return len(self._all)
@@ -46,6 +48,7 @@ class Hub:
 
     def remove(self, subscriber: Subscriber) -> None:
         self._all.pop(subscriber, None)
+        self._left.set()
 
     def bind(self, subscriber: Subscriber, session_id: str) -> None:
         self._bound.setdefault(session_id, {})[subscriber] = None
@@ -93,3 +96,13 @@ class Hub:
     def close_all(self, code: int, reason: str = "") -> None:
         for subscriber in tuple(self._all):
             subscriber.close(code, reason)
+
+    async def until_left(self) -> None:
+        """Wait until every socket that is here now has ended; those that come meanwhile don't count."""
+        here = list(self._all)
+        while here:
+            if here[-1] in self._all:
+                self._left = trio.Event()
+                await self._left.wait()
+            else:
+                here.pop()

@@ -15,7 +15,7 @@ from tests.soak import records
 from tests.soak.daemon import Daemon
 from tests.soak.plays import HEAD
 from tests.soak.scale import amount
-from tests.soak.wire import WireEnded, open_wire
+from tests.soak.wire import Wire, WireEnded, open_wire
 
 SESSIONS = amount(sample=8, whole=24)
 READERS_EACH = amount(sample=2, whole=10)
@@ -132,6 +132,7 @@ def _check_records(daemon: Daemon, sessions: dict[str, str]) -> None:
 _WORD = "x" * 99 + " "
 FLOOD = HEAD + f"- say: &much '{_WORD * 2_000}'\n" + "- say: *much\n" * 4
 FLOODS = 6
+FLOOD_A_LITTLE = HEAD + f"- say: '{_WORD * 2_000}'\n"  # less than the megabyte that may wait for a socket
 QUIET = HEAD + json.dumps([{"say": "now quiet "}, {"wait": 300}])
 
 
@@ -143,8 +144,10 @@ async def test_sigterm_beside_a_client_that_does_not_read(daemon: Daemon, say: C
     session_id = session["id"]
     reader, ready = Reader(until="now quiet"), trio.Event()
     with trio.fail_after(120):
-        async with open_wire(daemon.port, daemon.token, session_id) as deaf, trio.open_nursery() as nursery:
-            deaf.shrink()
+        async with (
+            open_wire(daemon.port, daemon.token, session_id, receive_bytes=4096) as deaf,
+            trio.open_nursery() as nursery,
+        ):
             nursery.start_soon(reader.read, daemon, session_id, ready)
             for n, content in enumerate([*[FLOOD] * FLOODS, QUIET]):
                 message = {"type": "message", "session_id": session_id, "content": content, "client_msg_id": f"m{n}"}
@@ -160,3 +163,43 @@ async def test_sigterm_beside_a_client_that_does_not_read(daemon: Daemon, say: C
     assert [turn.state for turn in now.turns] == ["completed"] * FLOODS + ["interrupted"]
     records.check_sound(daemon.database)
     say(f"SIGTERM beside a client that does not read: gone after {took:.1f} s")
+
+
+async def _read_to_the_end(wire: Wire, seen: list[dict[str, Any]]) -> int:
+    """The code that it was closed with."""
+    try:
+        while True:
+            seen.append(orjson.loads(await wire.receive()))
+    except WireEnded as ended:
+        return ended.code
+
+
+@pytest.mark.soak
+@pytest.mark.slow
+async def test_a_slow_reader_is_told_everything_before_the_close(daemon: Daemon, say: Callable[[str], None]) -> None:
+    """What waits for it when SIGTERM comes still goes out: its turn's text, its end, and only then 1012."""
+    _, session = await trio.to_thread.run_sync(daemon.post, "/api/sessions")
+    session_id = session["id"]
+    reader, ready = Reader(until="now quiet"), trio.Event()
+    seen: list[dict[str, Any]] = []
+    with trio.fail_after(60):
+        async with (
+            open_wire(daemon.port, daemon.token, session_id, receive_bytes=4096) as slow,
+            trio.open_nursery() as nursery,
+        ):
+            nursery.start_soon(reader.read, daemon, session_id, ready)
+            for n, content in enumerate([*[FLOOD_A_LITTLE] * 3, QUIET]):
+                message = {"type": "message", "session_id": session_id, "content": content, "client_msg_id": f"m{n}"}
+                await slow.send(message)
+            await ready.wait()
+            daemon.terminate()
+            await trio.sleep(0.2)
+            ended = await _read_to_the_end(slow, seen)
+            code = await trio.to_thread.run_sync(daemon.wait, GRACE_SECONDS)
+    numbered = [(f["seq"], f["type"]) for f in seen if "seq" in f]
+    others = [(f["seq"], f["type"]) for f in reader.frames if "seq" in f and f["type"] != "user_message"]
+    assert ended == RESTARTING
+    assert numbered == others, "the slow reader missed something"
+    assert numbered[-1][1] == "error"
+    assert code == 0, daemon.log_tail()
+    say(f"a slow reader had {sum(len(f.get('content', '')) for f in seen):,} characters before its 1012")

@@ -77,10 +77,6 @@ class Wire:
         self._stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._stream.socket.close()
 
-    def shrink(self) -> None:
-        """A small window, so that a server soon can't send to a client that does not read."""
-        self._stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-
     async def aclose(self) -> None:
         await trio.aclose_forcefully(self._stream)
 
@@ -119,16 +115,28 @@ class Wire:
 
 @asynccontextmanager
 async def open_wire(
-    port: int, token: str, session_id: str | None = None, after_seq: int | None = None
+    port: int,
+    token: str,
+    session_id: str | None = None,
+    after_seq: int | None = None,
+    *,
+    receive_bytes: int | None = None,
 ) -> AsyncIterator[Wire]:
-    """An accepted socket, gone with the block.  Raises WireEnded if nobody listens or the server does not accept."""
+    """An accepted socket, gone with the block.  Raises WireEnded if nobody listens or the server does not accept.
+
+    ``receive_bytes`` makes a small window: the server soon can't send to a client that does not read.
+    """
     bind = {"session_id": session_id, "after_seq": after_seq}
     query = urlencode({key: value for key, value in bind.items() if value is not None})
+    plain = trio.socket.socket()
     try:
-        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        if receive_bytes is not None:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)  # only counts before the connection
+        await plain.connect(("127.0.0.1", port))
     except OSError:
+        plain.close()
         raise WireEnded(LOST) from None
-    wire = Wire(stream)
+    wire = Wire(trio.SocketStream(plain))
     try:
         with trio.fail_after(OPEN_SECONDS):
             await wire.open("/ws" + (f"?{query}" if query else ""), token)
