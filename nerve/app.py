@@ -89,10 +89,10 @@ async def open_house(loaded: Loaded, effects: Effects, bind_host: str) -> AsyncI
         secret, warnings = homes.signing_secret(config, effects.secret)
         _tell(warnings)
         async with open_database(config.paths.database) as database, _recorded_start(database, effects) as start:
-            identity = Identity(database, effects, _auth_settings(config, secret))
+            identity = Identity(database, effects, auth_settings(config, secret))
             await identity.start()
             _refuse_open_door(config, identity, bind_host)
-            async with _living(config, effects, database, identity, start, bind_host) as house:
+            async with living(config, effects, database, identity, start, bind_host) as house:
                 yield house
 
 
@@ -118,10 +118,14 @@ async def _recorded_start(database: Database, effects: Effects) -> AsyncIterator
 
 
 @asynccontextmanager
-async def _living(
+async def living(
     config: Config, effects: Effects, database: Database, identity: Identity, start: Start, bind_host: str
 ) -> AsyncIterator[OpenHouse]:
-    """The nurseries: the supervisor's, and one for what watches over the house."""
+    """The house over a database and an identity that are open already: recovered and ready as long as the block lasts.
+
+    ``identity`` has been started, ``start`` is on record.  Owns two nurseries, the supervisor's and one for what watches
+    over the house: what falls in them cancels the block and is raised from it.  Raises what the store raises.
+    """
     hub = Hub()
     house = House(database, hub, effects, backends_of(config, effects), _limits(config))
     async with open_supervisor(house) as supervisor:
@@ -180,7 +184,8 @@ async def _check(database: Database) -> None:
     log.info("the last process did not end cleanly; the database is sound")
 
 
-def _auth_settings(config: Config, secret: Secret | None) -> AuthSettings:
+def auth_settings(config: Config, secret: Secret | None) -> AuthSettings:
+    """What identity needs of the configuration; ``secret`` signs its tokens, None where there is none to be had."""
     auth = config.auth
     return AuthSettings(
         mode=AuthMode(auth.mode),
@@ -246,4 +251,4 @@ def _tell(warnings: tuple[str, ...]) -> None:
         log.warning("%s", warning)
 
 
-__all__ = ["OpenHouse", "open_house"]
+__all__ = ["OpenHouse", "Start", "auth_settings", "living", "open_house"]

@@ -17,7 +17,7 @@ import jwt
 import trio
 from attrs import define, evolve, field, frozen
 
-from nerve.app import OpenHouse, _auth_settings, _living
+from nerve.app import OpenHouse, auth_settings, living
 from nerve.app import Start as ProcessStart
 from nerve.asgi import App, HttpPolicy
 from nerve.config import Config, Secret, homes, load
@@ -218,10 +218,10 @@ async def open_house(
     faults, effects = HouseFaults(), _effects()
     with open_inline() as inline:
         database = FaultyDatabase(inline, faults)
-        identity = Identity(database, effects, _auth(_auth_settings(config, Secret(SECRET)), start))
+        identity = Identity(database, effects, _auth(auth_settings(config, Secret(SECRET)), start))
         await identity.start()
         process = ProcessStart("0" * 16, after_crash=False)
-        async with _living(config, effects, database, identity, process, "127.0.0.1") as whole:
+        async with living(config, effects, database, identity, process, "127.0.0.1") as whole:
             faults.whole = whole
             house = _house(whole.services, start, faults, effects)
             await house.settle()
