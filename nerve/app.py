@@ -123,8 +123,8 @@ async def living(
 ) -> AsyncIterator[OpenHouse]:
     """The house over a database and an identity that are open already: recovered and ready as long as the block lasts.
 
-    ``identity`` has been started, ``start`` is on record.  Owns two nurseries, the supervisor's and one for what watches
-    over the house: what falls in them cancels the block and is raised from it.  Raises what the store raises.
+    ``identity`` has been started, ``start`` is on record.  Owns two nurseries, the supervisor's and that of what
+    watches over the house: what falls in them cancels the block and is raised from it.  Raises what the store raises.
     """
     hub = Hub()
     house = House(database, hub, effects, backends_of(config, effects), _limits(config))
