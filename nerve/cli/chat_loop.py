@@ -36,6 +36,7 @@ from nerve.contract.generated.frames_server import (
     SessionRunningFrame,
     SessionStatusFrame,
 )
+from nerve.contract.unset import UNSET
 
 OK, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
 MAX_COMMANDS = 16  # typed and not carried out yet
@@ -66,9 +67,13 @@ class Chat:
     _interrupted: bool = False
     _scope: trio.CancelScope = field(factory=trio.CancelScope)
     _commands: Commands = field(init=False)
+    _aside: Renderer = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._commands = Commands(self)
+        shown = self.renderer
+        apart = Renderer(shown.symbols, shown.names, shown.own, shown.me)
+        self._aside = apart if self.output.apart else shown
 
     async def run(self) -> int:
         """Chat until the person leaves, the turn is over, or coming back can't help; the exit code."""
@@ -94,6 +99,7 @@ class Chat:
         """Show one session, until another one is wanted or all is over."""
         self.running = self.offline = self._stop_asked = False
         self.renderer.begin()
+        self._aside.begin()
         try:
             with trio.CancelScope() as self._scope:
                 async with self.client.follow(session_id) as self.live:
@@ -118,15 +124,15 @@ class Chat:
     def _seen(self, event: LiveEvent) -> None:
         self.output.event(event)
         self._note_state(event)
+        was_over = self.watch is not None and self.watch.over
         ours = self._watched(event)
-        if self.keyboard is not None or ours or _about_us(event):
-            pieces = self.renderer.render(event)
-            if isinstance(event, Disconnected | CaughtUp | Unconfirmed):
-                self.output.remark(pieces)
-            else:
-                self.output.show(pieces)
+        if _is_aside(event, alone=self.keyboard is None):
+            self.output.remark(self._aside.render(event))
+        elif self.keyboard is not None or ours:
+            self.output.show(self.renderer.render(event))
         self.draw()
-        if self.keyboard is None and self.watch is not None and self.watch.over and self.watch.explained:
+        # A refusal may be followed by its reason; whatever follows, that is the end.
+        if self.keyboard is None and self.watch is not None and self.watch.over and (self.watch.explained or was_over):
             self._turn_over(event)
 
     def _note_state(self, event: LiveEvent) -> None:
@@ -300,10 +306,10 @@ class Chat:
             self.output.show(self.renderer.stored(message))
 
     def remark(self, text: str) -> None:
-        self.output.remark(self.renderer.note(text))
+        self.output.remark(self._aside.note(text))
 
     def complain(self, text: str) -> None:
-        self.output.remark(self.renderer.note(text, Tone.BAD, self.renderer.symbols.bad))
+        self.output.remark(self._aside.note(text, Tone.BAD, self._aside.symbols.bad))
 
     def draw(self) -> None:
         if self.keyboard is not None and not self.leaving:
@@ -312,10 +318,11 @@ class Chat:
             self.output.prompt(Prompt(f"{state}{symbols.prompt}", self.keyboard.text, self.keyboard.cursor))
 
 
-def _about_us(event: LiveEvent) -> bool:
-    """What a chat about one message shows although it is not part of its turn."""
-    own_error = isinstance(event, ErrorFrame) and isinstance(event.client_msg_id, str)
-    return own_error or isinstance(event, QueueUpdateFrame | Disconnected | CaughtUp | Unconfirmed)
+def _is_aside(event: LiveEvent, *, alone: bool) -> bool:
+    """What is not part of the conversation; of a chat about one message that is also the queue before it."""
+    if isinstance(event, Disconnected | CaughtUp | Unconfirmed | SessionStatusFrame):
+        return True
+    return alone and (isinstance(event, QueueUpdateFrame) or (isinstance(event, ErrorFrame) and event.seq is UNSET))
 
 
 def _explained(ended: SocketEnded | SessionGone) -> str:

@@ -22,6 +22,11 @@ FALLBACK_SIZE = (80, 24)
 
 
 class Output(Protocol):
+    """``apart``: what is remarked does not stand in the same text as what is shown."""
+
+    @property
+    def apart(self) -> bool: ...
+
     def event(self, event: LiveEvent) -> None:
         """Something came from the server, before it is rendered."""
         ...
@@ -44,6 +49,10 @@ class PlainOutput:
     out: TextIO
     remarks: TextIO
     colour: bool
+
+    @property
+    def apart(self) -> bool:
+        return self.remarks is not self.out
 
     def event(self, event: LiveEvent) -> None:
         return
@@ -69,6 +78,7 @@ class JsonOutput:
 
     out: TextIO
     remarks: TextIO
+    apart: bool = True
 
     def event(self, event: LiveEvent) -> None:
         if not isinstance(event, CaughtUp | Disconnected | Unconfirmed):
@@ -95,6 +105,7 @@ class TerminalOutput:
 
     screen: Screen
     descriptor: int = field(factory=lambda: sys.stdout.fileno())
+    apart: bool = False
 
     def event(self, event: LiveEvent) -> None:
         return

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.terminals import PASSWORD, House, Seat
 from tests.live.instance import Instance
 
 
@@ -13,3 +14,18 @@ def instance(tmp_path: Path) -> Iterator[Instance]:
         yield made
     finally:
         made.close()
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    made = Instance(tmp_path_factory.mktemp("house"))
+    try:
+        made.foreground()
+        yield House(made, made.claim(password=PASSWORD))
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def seat(house: House) -> Seat:
+    return Seat(house, house.new_session())

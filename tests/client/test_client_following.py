@@ -27,7 +27,6 @@ def play(follower: Follower, steps: list[dict[str, Any]]) -> list[LiveEvent]:
     return feed(follower, *(one for one in frames if one is not None))
 
 
-@pytest.mark.req("WS-45")
 def test_a_transcript_with_three_returns_shows_every_frame_once_and_the_gaps() -> None:
     follower = Follower("main")
     first, second, third, fourth = connections("reconnect")
@@ -154,7 +153,6 @@ def test_messages_wait_for_the_connection_to_be_caught_up_and_go_out_in_order() 
     ],
     ids=["started", "duplicate", "refused", "queued", "queued at the return", "replayed", "told no"],
 )
-@pytest.mark.req("WS-09")
 def test_what_shows_that_a_message_arrived_keeps_it_from_being_sent_again(sign: ServerFrame) -> None:
     follower = Follower("main")
     feed(follower, status(2))

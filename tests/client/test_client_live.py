@@ -167,7 +167,6 @@ async def test_a_good_connection_makes_the_next_wait_short_again(autojump_clock:
     assert lost_again[-1].retry_seconds <= 1
 
 
-@pytest.mark.req("WS-04", "WS-06")
 @pytest.mark.parametrize("code", [4001, 1008])
 async def test_two_close_codes_are_the_end(code: int, autojump_clock: MockClock) -> None:
     house = server(Line([status(1), SocketEnded("closed", code)]), Line([status(1)]))
@@ -236,7 +235,6 @@ async def test_one_can_come_back_without_waiting(autojump_clock: MockClock) -> N
 # --- messages -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("WS-09")
 async def test_an_unacknowledged_message_goes_out_again_with_its_id(autojump_clock: MockClock) -> None:
     first, second, third = Line([status(1)]), Line([status(1)]), Line([status(1)])
     house = server(first, second, third)

@@ -1,0 +1,61 @@
+"""What the tests of `nerve chat` share: a claimed server, and programs at its terminals."""
+
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+from attrs import frozen
+
+from tests.live.instance import PROGRAM, Instance
+from tools.pty_program import PtyProgram, on_pty
+
+PASSWORD = "correct horse"
+PASTE, PASTED = "\x1b[200~", "\x1b[201~"
+SLOW_WORDS = [f"word{number}" for number in range(40)]
+SLOW = f"#!nerve-scenario\n- say: {' '.join(SLOW_WORDS)}\n  pace: 0.08"
+
+
+@frozen
+class House:
+    """A claimed server with one account, shared by the tests that leave it as it is."""
+
+    instance: Instance
+    token: str
+
+    def new_session(self) -> str:
+        made = self.instance.http("POST", "/api/sessions", self.token, json={"title": "A place to talk"})
+        return str(made.json()["id"])
+
+    def roles(self, session_id: str) -> list[str]:
+        rows = self.instance.http("GET", f"/api/sessions/{session_id}/messages", self.token).json()["messages"]
+        return [row["role"] for row in rows]
+
+
+@frozen
+class Seat:
+    """A terminal of somebody who is signed in, and a session of its own."""
+
+    house: House
+    session_id: str
+
+    def chat(self, *words: str, **env: str) -> AbstractContextManager[PtyProgram]:
+        return nerve(
+            self.house.instance, "chat", "--session", self.session_id, *words, NERVE_TOKEN=self.house.token, **env
+        )
+
+
+def nerve(instance: Instance, *words: str, columns: int = 100, **env: str) -> AbstractContextManager[PtyProgram]:
+    return on_pty([*PROGRAM, *words], {**instance.env, **env}, columns=columns, cwd=instance.root)
+
+
+def say(program: PtyProgram, text: str) -> None:
+    program.type(f"{PASTE}{text}{PASTED}\r")
+
+
+def begun(program: PtyProgram) -> None:
+    program.see("/help tells")
+
+
+def running(program: PtyProgram, words: Sequence[str] = SLOW_WORDS) -> None:
+    """The answer has begun (the message itself holds all of its words in one line)."""
+    program.see(lambda screen: re.search(rf"^{words[0]} {words[1]}", screen, re.MULTILINE) is not None)
