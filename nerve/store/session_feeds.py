@@ -3,6 +3,7 @@
 Each part of a page is one statement that an index serves in order; ``n`` settles equal instants, so that pages fit.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import apsw
@@ -81,6 +82,7 @@ def _page(db: apsw.Connection, where: str, order: str, offset: int, size: int) -
     return StoredPage(rows, has_more, offset + len(rows))
 
 
+@lru_cache(maxsize=1024)  # lists are read again and again, and few of their rows have changed meanwhile
 def with_live(row: StoredRow, live: LiveState) -> SessionRow:
     """A list row.  No session has a pending wakeup yet."""
     return SessionRow(
