@@ -16,7 +16,7 @@ from nerve.asgi.cors import Cors
 from nerve.asgi.gate import Gate
 from nerve.asgi.head import RequestHead, read_head
 from nerve.asgi.policy import Admission, HttpPolicy
-from nerve.asgi.protocol import GONE, ClientLeft, RawHeaders, Receive, Scope, Send
+from nerve.asgi.protocol import GONE, WATCH, ClientLeft, RawHeaders, Receive, Scope, Send, Watch
 from nerve.asgi.replies import HttpReply, error_reply, options_reply, reply_of
 from nerve.asgi.router import Resource, Router
 from nerve.contract.caller import NOBODY, Caller
@@ -39,6 +39,7 @@ class Exchange:
     body: RequestBody
     route: Route[Any, Any, Any] | None = None
     caller: Caller = field(default=NOBODY)
+    watch: Watch | None = None
 
 
 class HttpShell(Generic[S]):
@@ -68,7 +69,7 @@ class HttpShell(Generic[S]):
         head = read_head(scope, self._gate.proxies, self._new_request_id)
         http1 = str(scope.get("http_version", "1.1")).startswith("1")
         body = RequestBody(receive, head.headers, http1=http1, limit=self._policy.max_body_bytes)
-        exchange = Exchange(head, body)
+        exchange = Exchange(head, body, watch=(scope.get("extensions") or {}).get(WATCH))
         try:
             reply = await self._answer(exchange)
             status, size = reply.status, await self._deliver(exchange, reply, send)
@@ -155,6 +156,10 @@ class HttpShell(Generic[S]):
         """The handler's result.  A write runs to its end; anything else ends with ClientLeft when its client leaves."""
         if endpoint.route.work is Work.WRITE:
             return await endpoint.handler(self._services, exchange.caller, params, body)
+        if exchange.watch is not None and exchange.body.finished:
+            async with exchange.watch():
+                return await endpoint.handler(self._services, exchange.caller, params, body)
+            raise ClientLeft  # the only way out of the block that is no return
         result, left = None, True
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_when_left, exchange.body, nursery.cancel_scope)

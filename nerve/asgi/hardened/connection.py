@@ -18,7 +18,7 @@ from nerve.asgi.hardened.http1 import BadRequest, Head, Http1
 from nerve.asgi.hardened.response import refusal
 from nerve.asgi.hardened.socket_session import SocketSession
 from nerve.asgi.hardened.wire import Gone, Wire
-from nerve.asgi.protocol import Scope
+from nerve.asgi.protocol import WATCH, Scope
 
 Address = tuple[str, int] | None
 
@@ -121,6 +121,7 @@ class Connection:
         last = self._requests >= self._limits.requests
         exchange = Exchange(self._wire, self._http, self._context, last=last)
         scope = self._scope("http", head)
+        scope["extensions"] = {WATCH: exchange.watch}
         fine = await contained("a request", partial(self._context.app, scope, exchange.receive, exchange.send))
         if exchange.fault is not None and not exchange.started:
             raise exchange.fault

@@ -9,6 +9,7 @@ from attrs import define, field
 from hypercorn.config import Config
 
 from nerve.asgi.hardened.limits import Limits
+from nerve.asgi.hardened.patrol import Patrol
 from nerve.asgi.protocol import Receive, Scope, Send
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -32,6 +33,7 @@ class Context:
     limits: Limits
     state: dict[str, Any] = field(factory=dict)
     stopping: bool = False
+    patrol: Patrol = field(factory=Patrol, init=False)
     connections: set[Stoppable] = field(factory=set, init=False)
     total: int = field(default=0, init=False)
     _per_peer: dict[str, int] = field(factory=dict, init=False)

@@ -12,6 +12,7 @@ import trio
 
 from nerve.asgi.hardened.context import Context
 from nerve.asgi.hardened.http1 import BadRequest, Http1
+from nerve.asgi.hardened.patrol import Watch
 from nerve.asgi.hardened.response import BadResponse, Headers
 from nerve.asgi.hardened.wire import Gone, Wire
 from nerve.asgi.protocol import Message
@@ -88,6 +89,14 @@ class Exchange:
             if not await self._read(self._body_until):
                 self._broke(BadRequest(408, "the request's body did not arrive in time"))
         return None
+
+    def watch(self) -> Watch:
+        """What an app may do its work in instead of waiting in ``receive`` beside it.  Only behind a whole body."""
+        return self._context.patrol.watch(self._has_left)
+
+    async def _has_left(self) -> bool:
+        await self._until_left()
+        return self._left
 
     async def _until_left(self) -> None:
         """Read on behind the request.  What comes is the next one, up to a bound."""

@@ -35,25 +35,35 @@ async def worker_serve(
     """
     context = Context(app, config, limits or Limits())
     away = TurnedAway(context)
-    async with lifespan(context), trio.open_nursery() as connections:
-        async with trio.open_nursery() as accepting:
-            addresses = []
-            tls = config.create_ssl_context()
-            for scheme, these, secured in (
-                ("https", sockets.secure_sockets, tls),
-                ("http", sockets.insecure_sockets, None),
-            ):
-                if these:
-                    listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(sock)) for sock in these]
-                    handler = partial(_handle, context, away, secured)
-                    serve = partial(trio.serve_listeners, handler, listeners, handler_nursery=connections)
-                    accepting.start_soon(serve)
-                    addresses += [f"{scheme}://{repr_socket_addr(sock.family, sock.getsockname())}" for sock in these]
-            task_status.started(addresses)
-            await shutdown_trigger()
-            accepting.cancel_scope.cancel()
-        context.stop()
-        connections.cancel_scope.deadline = trio.current_time() + config.graceful_timeout
+    async with lifespan(context), trio.open_nursery() as service:
+        service.start_soon(context.patrol.run)
+        async with trio.open_nursery() as connections:
+            async with trio.open_nursery() as accepting:
+                handler = partial(_handle, context, away)
+                task_status.started(_listen(accepting, connections, handler, sockets, config))
+                await shutdown_trigger()
+                accepting.cancel_scope.cancel()
+            context.stop()
+            connections.cancel_scope.deadline = trio.current_time() + config.graceful_timeout
+        service.cancel_scope.cancel()
+
+
+Handler = Callable[[ssl.SSLContext | None, trio.SocketStream], Awaitable[None]]
+
+
+def _listen(
+    accepting: trio.Nursery, connections: trio.Nursery, handler: Handler, sockets: Sockets, config: Config
+) -> list[str]:
+    """Take connections from now on; the addresses."""
+    addresses = []
+    tls = config.create_ssl_context()
+    for scheme, these, secured in (("https", sockets.secure_sockets, tls), ("http", sockets.insecure_sockets, None)):
+        if these:
+            listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(sock)) for sock in these]
+            take = partial(trio.serve_listeners, partial(handler, secured), listeners, handler_nursery=connections)
+            accepting.start_soon(take)
+            addresses += [f"{scheme}://{repr_socket_addr(sock.family, sock.getsockname())}" for sock in these]
+    return addresses
 
 
 async def _handle(context: Context, away: TurnedAway, tls: ssl.SSLContext | None, stream: trio.SocketStream) -> None:
