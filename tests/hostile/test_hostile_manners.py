@@ -140,6 +140,31 @@ def test_what_is_piled_up_behind_a_request_is_bounded(survivor: Victim) -> None:
     assert eventually(lambda: survivor.census()["seen"].get("left", 0) > before["seen"].get("left", 0))
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_work_is_cancelled_when_its_client_leaves(survivor: Victim, ending: str) -> None:
+    before = survivor.census()["seen"]
+    line = survivor.connect().send(b"GET /work?60 HTTP/1.1\r\n" + HOST)
+    assert eventually(lambda: survivor.census()["seen"].get("working", 0) > before.get("working", 0))
+    ENDINGS[ending](line)
+    assert eventually(lambda: survivor.census()["seen"].get("work cancelled", 0) > before.get("work cancelled", 0), 1)
+
+
+@pytest.mark.parametrize("seconds", [b"0", b"0.04", b"0.06", b"0.3"])
+def test_a_line_goes_on_after_work_that_was_watched(survivor: Victim, seconds: bytes) -> None:
+    line = survivor.connect()
+    work = b"GET /work?" + seconds + b" HTTP/1.1\r\n" + HOST
+    for _ in range(3):
+        assert line.send(work).response()[2] == b"done"
+        line.send(work[:10])
+        assert line.send(work[10:] + OK).response()[2] == b"done"
+        assert line.response()[2] == b"ok"
+        line.send(work)
+        time.sleep(0.1)
+        assert line.send(OK).response()[2] == b"done"  # came while the work was watched, and is not lost
+        assert line.response()[2] == b"ok"
+    line.close()
+
+
 # --- WebSocket --------------------------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ class VictimApp:
             "/deaf": self._deaf,
             "/big": self._big,
             "/wait": self._wait,
+            "/work": self._work,
             "/stream": self._stream,
             "/crash": self._crash,
             "/crash-midway": self._crash_midway,
@@ -117,6 +118,15 @@ class VictimApp:
         while (await receive())["type"] != "http.disconnect":
             pass
         self.seen["left"] += 1
+
+    async def _work(self, scope: Any, receive: Any, send: Any) -> None:
+        """As long as the query says, in the block that the server gives."""
+        self.seen["working"] += 1
+        async with scope["extensions"]["nerve.watch"]():
+            await trio.sleep(float(scope["query_string"]))
+            await _answer(send, 200, b"done")
+            return
+        self.seen["work cancelled"] += 1
 
     async def _stream(self, scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})

@@ -1,0 +1,199 @@
+"""The parts of the hardened server that decide: who is let in, whose failure is whose, which Hypercorn this is."""
+
+import logging
+import resource
+
+import pytest
+import trio
+from hypercorn.config import Config
+
+from nerve.asgi import server
+from nerve.asgi.hardened import Limits, WrongHypercorn, pinned
+from nerve.asgi.hardened.containment import contained
+from nerve.asgi.hardened.context import Context
+from nerve.asgi.hardened.lifespan import LifespanFailed, lifespan
+from nerve.asgi.hardened.wire import Gone
+from nerve.asgi.protocol import Receive, Scope, Send
+
+
+async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    return None
+
+
+def context(**limits: int) -> Context:
+    return Context(nothing, Config(), Limits(**limits))  # type: ignore[arg-type]
+
+
+# --- connections (decisions D17) --------------------------------------------------------------------------------------
+
+
+def test_connections_are_counted_in_all_and_per_peer() -> None:
+    counted = context(connections=5, connections_per_peer=2)
+    assert [counted.admit("192.0.2.1") for _ in range(3)] == [True, True, False]
+    assert [counted.admit("2001:db8::1") for _ in range(3)] == [True, True, False]
+    assert counted.admit("192.0.2.3")
+    assert not counted.admit("192.0.2.4"), "five in all"
+    counted.leave("192.0.2.1")
+    assert counted.admit("192.0.2.1")
+    for peer in ("192.0.2.1", "192.0.2.1", "2001:db8::1", "2001:db8::1", "192.0.2.3"):
+        counted.leave(peer)
+    assert counted.total == 0
+    assert counted.admit("192.0.2.1")
+
+
+@pytest.mark.parametrize("peer", ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", ""])
+def test_loopback_counts_in_all_only(peer: str) -> None:
+    counted = context(connections=4, connections_per_peer=1)
+    assert [counted.admit(peer) for _ in range(5)] == [True] * 4 + [False]
+
+
+def test_nobody_is_let_in_at_the_end() -> None:
+    counted = context()
+    counted.stop()
+    assert not counted.admit("127.0.0.1")
+
+
+def test_connections_leave_files_for_the_house(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (1024, 1024))
+    assert server.within_file_limit(Limits()).connections == 1024 - server.RESERVED_FILES
+    assert "896 connections" in caplog.text
+    assert server.within_file_limit(Limits(connections=10)).connections == 10
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (64, 64))
+    assert server.within_file_limit(Limits()).connections == 1
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert server.within_file_limit(Limits()) == Limits()
+
+
+# --- failures ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_failure_is_logged_once_without_what_it_says(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail() -> None:
+        raise ValueError("secret")
+
+    assert not await contained("a request", fail)
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert record.getMessage().startswith("a request failed: ValueError\n")
+    assert "secret" not in caplog.text
+
+
+async def test_a_peer_that_went_away_is_nothing_to_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail() -> None:
+        raise ExceptionGroup("of two", [Gone("secret"), ExceptionGroup("of one", [KeyError("secret")])])
+
+    assert not await contained("a socket", fail)
+    assert [record.getMessage().split("\n")[0] for record in caplog.records] == ["a socket failed: KeyError"]
+
+
+async def test_cancelled_passes_also_beside_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail_late() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ValueError
+
+    async def both() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fail_late)
+            nursery.start_soon(trio.sleep_forever)
+
+    with trio.move_on_after(0) as scope:
+        await contained("a request", both)
+        raise AssertionError("the cancellation was swallowed")
+    assert scope.cancelled_caught
+    assert "ValueError" in caplog.text
+
+
+async def test_the_end_of_the_program_passes() -> None:
+    async def interrupted() -> None:
+        raise BaseExceptionGroup("of two", [KeyboardInterrupt(), ValueError()])
+
+    with pytest.RaisesGroup(KeyboardInterrupt):
+        await contained("a request", interrupted)
+
+
+# --- lifespan ---------------------------------------------------------------------------------------------------------
+
+
+class Living:
+    """An app that sends these and then ends, or falls."""
+
+    def __init__(self, *sends: str, falls: bool = False, waits: bool = True) -> None:
+        self.sends, self.falls, self.waits = sends, falls, waits
+        self.received: list[str] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"]["born"] = True
+        for kind in self.sends:
+            if self.waits:
+                self.received.append((await receive())["type"])
+            await send({"type": kind, "message": "because"})
+        if self.falls:
+            raise ZeroDivisionError
+
+
+async def test_a_life_from_start_to_end() -> None:
+    app = Living("lifespan.startup.complete", "lifespan.shutdown.complete")
+    shared = Context(app, Config(), Limits())
+    async with lifespan(shared):
+        assert app.received == ["lifespan.startup"]
+        assert shared.state == {"born": True}
+    assert app.received == ["lifespan.startup", "lifespan.shutdown"]
+
+
+@pytest.mark.parametrize(
+    ("app", "error", "says"),
+    [
+        (Living(falls=True), ZeroDivisionError, None),
+        (Living("lifespan.startup.complete", falls=True), ZeroDivisionError, None),
+        (Living(), LifespanFailed, "ended before"),
+        (Living("lifespan.startup.complete"), LifespanFailed, "ended before"),
+        (Living("lifespan.startup.failed"), LifespanFailed, "startup failed: because"),
+        (Living("lifespan.startup.complete", "lifespan.shutdown.failed"), LifespanFailed, "shutdown failed: because"),
+        (Living("http.response.start"), LifespanFailed, "may not send"),
+    ],
+)
+async def test_a_life_that_fails_takes_the_server_with_it(
+    app: Living, error: type[Exception], says: str | None, autojump_clock: trio.testing.MockClock
+) -> None:
+    async def serve() -> None:
+        async with lifespan(Context(app, Config(), Limits())):
+            await trio.sleep(5)
+
+    with pytest.RaisesGroup(pytest.RaisesExc(error, match=says)):
+        await serve()
+
+
+@pytest.mark.parametrize("slow", ["startup", "shutdown"])
+async def test_a_life_that_takes_too_long(slow: str, autojump_clock: trio.testing.MockClock) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        for step in ("startup", "shutdown"):
+            await receive()
+            if step == slow:
+                await trio.sleep_forever()
+            await send({"type": f"lifespan.{step}.complete"})
+
+    async def serve() -> None:
+        async with lifespan(Context(app, Config(), Limits())):
+            await trio.sleep(5)
+
+    with pytest.RaisesGroup(pytest.RaisesExc(LifespanFailed, match=f"{slow} took more than 60 s")):
+        await serve()
+
+
+# --- Hypercorn --------------------------------------------------------------------------------------------------------
+
+
+def test_another_hypercorn_is_refused_by_name() -> None:
+    pinned.check()
+    with pytest.raises(WrongHypercorn, match=r"needs Hypercorn 0\.18\.0, exactly; 0\.19\.1 is installed"):
+        pinned.check("0.19.1")
+
+
+def test_the_pin_is_that_of_the_project() -> None:
+    from importlib.metadata import requires
+
+    assert f"hypercorn=={pinned.HYPERCORN}" in (requires("nerve") or [])
