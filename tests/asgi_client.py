@@ -14,11 +14,9 @@ test, even where a real server would look away.  An ``Observer`` sees every repl
 can be validated against spec/.  Waits are bounded by trio's clock (so a MockClock may jump over them).
 """
 
-import json as jsonlib
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from attrs import define, evolve
 
@@ -35,6 +33,7 @@ from tests.asgi_wire import (
     Request,
     SocketObserver,
 )
+from tests.request_building import HeaderItems, Query, body_parts, built_request, header_pairs, with_query_token
 
 __all__ = [
     "AsgiClient",
@@ -47,9 +46,6 @@ __all__ = [
     "Request",
     "WebSocketClient",
 ]
-
-HeaderItems = Mapping[str, str] | Sequence[tuple[str, str]]
-Query = Mapping[str, Any] | Sequence[tuple[str, Any]] | str | bytes
 
 
 @define
@@ -119,8 +115,8 @@ class AsgiClient:
         ``path`` may be raw (percent-encoded) or plain text, and may hold a query.  ``content`` as a list is sent in
         chunks, without Content-Length.  ``end_body=False`` holds the last part back: see ``HttpExchange.send_body``.
         """
-        parts, body_headers = _body_parts(json, content, method, end_body)
-        request = self._request(method, path, query, [*body_headers, *_pairs(headers)], raw_headers)
+        parts, body_headers = body_parts(json, content, method, end_body)
+        request = self._request(method, path, query, [*body_headers, *header_pairs(headers)], raw_headers)
         request = evolve(request, body=b"".join(parts))
         scope = self._scope(request, type="http", scheme=self.scheme, method=method)
         exchange = HttpExchange(request, self.observers, self.patience)
@@ -149,9 +145,9 @@ class AsgiClient:
         ``window`` is how many frames the client takes without reading: the app's next ``send`` then waits.
         ``refusal_replies=False`` is a server without the extension ``websocket.http.response``.
         """
-        request = self._request("GET", path, query, _pairs(headers), raw_headers)
+        request = self._request("GET", path, query, header_pairs(headers), raw_headers)
         if token_in_query and self.token is not None:
-            request = _with_query_token(request, self.token)
+            request = with_query_token(request, self.token)
         extensions: dict[str, Any] = {"websocket.http.response": {}} if refusal_replies else {}
         scheme = {"http": "ws", "https": "wss"}[self.scheme]
         scope = self._scope(request, type="websocket", scheme=scheme, subprotocols=[], extensions=extensions)
@@ -172,19 +168,8 @@ class AsgiClient:
         headers: Iterable[tuple[str, str]],
         raw_headers: Iterable[tuple[bytes, bytes]],
     ) -> Request:
-        own = [("host", self.host)] if self.host else []
-        if self.token is not None:
-            own.append(("authorization", f"Bearer {self.token}"))
-        given = [(n.lower().encode("ascii"), v.encode("latin-1")) for n, v in [*self.headers, *headers]]
-        replaced = {name for name, _ in given}
-        kept = [(n.encode(), v.encode("latin-1")) for n, v in own if n.encode() not in replaced]
-        raw, _, inline = path.partition("?")
-        return Request(
-            method=method,
-            path=quote(raw, safe="/%:@!$&'()*+,;=~[]"),
-            query=inline.encode() or _query(query),
-            headers=(*kept, *given, *raw_headers),
-        )
+        headers = [*self.headers, *headers]
+        return built_request(method, path, query, headers, host=self.host, token=self.token, raw_headers=raw_headers)
 
     def _scope(self, request: Request, **specific: Any) -> dict[str, Any]:
         path = request.path.encode("ascii")
@@ -202,35 +187,3 @@ class AsgiClient:
             "state": {},
             **specific,
         }
-
-
-def _with_query_token(request: Request, token: str) -> Request:
-    """The token moved from the header to the query, as browsers have to send it."""
-    query = b"&".join(part for part in (request.query, urlencode({"token": token}).encode("ascii")) if part)
-    kept = tuple((name, value) for name, value in request.headers if name != b"authorization")
-    return evolve(request, query=query, headers=kept)
-
-
-def _pairs(headers: HeaderItems) -> list[tuple[str, str]]:
-    return list(headers.items()) if isinstance(headers, Mapping) else list(headers)
-
-
-def _query(query: Query) -> bytes:
-    if isinstance(query, bytes):
-        return query
-    return query.encode("utf-8") if isinstance(query, str) else urlencode(query).encode("ascii")
-
-
-def _body_parts(
-    json: Any, content: bytes | Iterable[bytes] | None, method: str, end_body: bool
-) -> tuple[list[bytes], list[tuple[str, str]]]:
-    """The parts to send, and the headers that describe them."""
-    if json is not ...:
-        content = jsonlib.dumps(json).encode("utf-8")
-    headers = [("content-type", "application/json")] if json is not ... else []
-    if content is None and end_body:
-        return [b""], [("content-length", "0")] if method in ("POST", "PUT", "PATCH") else []
-    if isinstance(content, bytes) and end_body:
-        return [content], [*headers, ("content-length", str(len(content)))]
-    parts = [content] if isinstance(content, bytes) else list(content or ())
-    return [*parts, b""] if end_body else parts, [*headers, ("transfer-encoding", "chunked")]
