@@ -17,9 +17,10 @@ from tests.asgi_wire import (
     Request,
     checked_headers,
 )
+from tests.socket_words import SocketWords
 
 
-class WebSocketClient(Connection):
+class WebSocketClient(SocketWords, Connection):
     """The client's end of an accepted socket."""
 
     def __init__(self, request: Request, window: int, observers: Sequence[Observer], patience: float) -> None:
@@ -47,9 +48,6 @@ class WebSocketClient(Connection):
         if self._refused is not None:
             raise self._refused
 
-    async def send_json(self, frame: Any) -> None:
-        await self.send_text(jsonlib.dumps(frame))
-
     async def send_text(self, text: str) -> None:
         for observer in self._observers:
             observer.client_frame(text)
@@ -59,7 +57,6 @@ class WebSocketClient(Connection):
         await self._to_app.send({"type": "websocket.receive", "text": None, "bytes": data})
 
     async def receive(self, within: float = WAIT_SECONDS) -> str | bytes | Closed:
-        """The next frame, or how the socket was closed (again and again from then on)."""
         if self._closed is not None and self._frames.statistics().current_buffer_used == 0:
             return self._closed
         with trio.fail_after(within):
@@ -78,20 +75,6 @@ class WebSocketClient(Connection):
             for observer in self._observers:
                 observer.server_frame(frame)
 
-    async def receive_json(self, within: float = WAIT_SECONDS) -> Any:
-        """The next frame, which has to be a text frame."""
-        frame = await self.receive(within)
-        assert isinstance(frame, str), f"expected a text frame, got {frame!r}"
-        return jsonlib.loads(frame)
-
-    async def receive_until(self, type: str, within: float = WAIT_SECONDS) -> list[Any]:
-        """All frames up to and with the first one of ``type``."""
-        frames: list[Any] = []
-        with trio.fail_after(within):
-            while not frames or frames[-1]["type"] != type:
-                frames.append(await self.receive_json(within))
-        return frames
-
     def received(self) -> list[Any]:
         """What has arrived and was not read yet; never waits."""
         frames: list[Any] = []
@@ -100,14 +83,6 @@ class WebSocketClient(Connection):
             self._observe(frame)
             frames.append(jsonlib.loads(frame) if isinstance(frame, str) else frame)
         return frames
-
-    async def expect_close(self, code: int | None = None, within: float = WAIT_SECONDS) -> Closed:
-        """Read on, past any frames, until the server closes."""
-        with trio.fail_after(within):
-            while not isinstance(frame := await self.receive(within), Closed):
-                pass
-        assert code is None or frame.code == code, f"closed with {frame}, expected {code}"
-        return frame
 
     async def close(self, code: int = 1000) -> None:
         """Close in an orderly way and wait until the app has ended."""
