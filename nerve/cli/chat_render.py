@@ -73,6 +73,7 @@ class Renderer:
     _line_open: bool = False
     _calls: dict[str, _Call] = field(factory=dict)
     _last_call: str | None = None
+    _last_path: Any = None
     _waiting: dict[str, QueueEntry] = field(factory=dict)
     _offline: bool = False
 
@@ -88,9 +89,8 @@ class Renderer:
                 return self._tool_output(call_id, content)
             case ToolResultFrame():
                 return self._tool_result(event)
-            case FileChangedFrame(path=path, operation=operation):
-                changed = f"{operation.value.replace('_', ' ')} {one_line(path, SUMMARY, self.symbols)}"
-                return [*self._enter("tool"), Piece(f"  {self.symbols.file}{changed}\n", Tone.OUTPUT)]
+            case FileChangedFrame():
+                return self._file_changed(event)
             case DoneFrame() | StoppedFrame():
                 return self._end(event)
             case ErrorFrame():
@@ -175,6 +175,7 @@ class Renderer:
         tool = one_line(frame.tool, PREVIEW, self.symbols)
         self._calls[frame.tool_use_id] = _Call(f"{tool} {one_line(about, PREVIEW, self.symbols)}".rstrip())
         self._last_call = frame.tool_use_id
+        self._last_path = frame.input.get("file_path")
         rest = [Piece(f"  {about}", Tone.TOOL if not about else Tone.OUTPUT)] if about else []
         return [*self._enter("tool"), Piece(f"{self.symbols.tool}{tool}", Tone.TOOL), *rest, Piece("\n")]
 
@@ -223,6 +224,13 @@ class Renderer:
         said = one_line(lines[0], SUMMARY, self.symbols) if len(lines) == 1 else "failed" if frame.is_error else "done"
         del self._calls[frame.tool_use_id]
         return [*pieces, Piece(f"  {mark}{said}\n", tone)]
+
+    def _file_changed(self, frame: FileChangedFrame) -> list[Piece]:
+        """Nothing where the tool call just before says it already."""
+        if self._section == "tool" and frame.path == self._last_path:
+            return []
+        changed = f"{frame.operation.value.replace('_', ' ')} {one_line(frame.path, SUMMARY, self.symbols)}"
+        return [*self._enter("tool"), Piece(f"  {self.symbols.file}{changed}\n", Tone.OUTPUT)]
 
     # --- ends and errors ------------------------------------------------------------------------------------------
 

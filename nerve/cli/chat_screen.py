@@ -69,8 +69,8 @@ class Screen:
             self._column += needed
             return run
         if run.isspace():
-            self._column = 0
-            return "\n"
+            self._column = limit  # whatever comes next begins a new row
+            return ""
         if needed <= limit:
             self._column = needed
             return "\n" + run

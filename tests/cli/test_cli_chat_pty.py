@@ -29,7 +29,6 @@ def test_a_turn_streams_with_its_thoughts_and_tools(seat: Seat) -> None:
         program.see("\nAll done.\n")
         program.see(lambda screen: screen.splitlines()[-1] == "›")
         assert "∴ Hm.\n\n● Bash  make\n  │ built\n  ✓ done\n● Write" in program.screen
-        assert "✎ write" in program.screen
         assert b"\x1b[2;3m" in program.raw
         program.type("\x04")
         assert program.ended() == 0

@@ -243,6 +243,15 @@ def test_tools_side_by_side_say_which_one_speaks() -> None:
     )
 
 
+def test_a_changed_file_is_told_unless_the_tool_call_has_said_it() -> None:
+    write = frame("tool_use", 1, tool="Write", input={"file_path": "/a", "content": "x"}, tool_use_id="t")
+    result = frame("tool_result", 2, tool_use_id="t", result="", is_error=False)
+    same, other = (frame("file_changed", 3, path=path, operation="write", tool_use_id="t") for path in ("/a", "/b"))
+    assert shown(write, result, same) == "● Write  /a\n  ✓ done\n"
+    assert shown(write, result, other) == "● Write  /a\n  ✓ done\n  ✎ write /b\n"
+    assert shown(write, result, token(3, "So. "), same) == "● Write  /a\n  ✓ done\n\nSo. \n\n  ✎ write /a\n"
+
+
 @pytest.mark.parametrize(
     ("given", "about"),
     [

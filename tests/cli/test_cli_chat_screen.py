@@ -51,6 +51,13 @@ def test_words_go_to_the_next_row_whole() -> None:
     assert seen.text().splitlines() == ["alpha beta", "gamma incom", "prehensibil", "ities x", ">"]
 
 
+def test_a_space_at_the_edge_makes_no_row_of_its_own() -> None:
+    seen, drawn = terminal(12), screen(12)
+    for piece in ["elevenchars", " ", "\n", "elevenchars", " ", "x"]:
+        seen.feed(drawn.show([Piece(piece)]))
+    assert seen.text().splitlines() == ["elevenchars", "elevenchars", "x"]
+
+
 def test_a_long_line_shows_the_part_around_the_cursor() -> None:
     seen, drawn = terminal(12), screen(12)
     text = "abcdefghijklmnopqrstuvwxyz"

@@ -1,6 +1,7 @@
 """The client against a real server over loopback, also over a line that is cut."""
 
 import re
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -25,6 +26,8 @@ from nerve.contract.generated.errors import ErrorCode
 from nerve.contract.generated.frames_server import DoneFrame, StoppedFrame, TokenFrame
 from nerve.contract.generated.routes import ROUTES
 from nerve.contract.route import NoBody, NoParams, ReplyKind
+from nerve.effects import Effects
+from nerve.identity.tokens import mint_session
 from tests.live.instance import Instance
 from tools.line import Line, line_to
 
@@ -91,11 +94,6 @@ def test_every_operation_that_needs_nothing_answers(client: PlainClient, route) 
 @pytest.mark.req("AUTH-11", "AUTH-12", "AUTH-13")
 def test_a_replaced_token_is_taken_over(instance: Instance, token: str) -> None:
     """A session token past its half comes back renewed; made here as the server makes them."""
-    from datetime import timedelta
-
-    from nerve.effects import Effects
-    from nerve.identity.tokens import mint_session
-
     with open_plain_client(instance.address, token) as client:
         account = client.me().account
         assert account is not None
