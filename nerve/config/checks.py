@@ -10,6 +10,7 @@ from nerve.config.layers import refuse_outside
 
 # HS256 (RFC 7518 3.2) wants a key at least as long as its hash.
 SIGNING_SECRET_MIN_BYTES = 32
+SIGNING_SECRET_LEAST_BYTES = 16
 
 
 def check(config: Config, findings: Findings, circumstances: Circumstances) -> Config:
@@ -22,7 +23,10 @@ def check(config: Config, findings: Findings, circumstances: Circumstances) -> C
         ("auth.jwt_secret", config.auth.jwt_secret),
         ("auth.external.secret", config.auth.external.secret),
     ):
-        if secret and len(secret.reveal().encode()) < SIGNING_SECRET_MIN_BYTES:
+        length = len(secret.reveal().encode())
+        if secret and length < SIGNING_SECRET_LEAST_BYTES:
+            raise ConfigError(f"{key}: shorter than {SIGNING_SECRET_LEAST_BYTES} bytes; whoever guesses it is anybody")
+        if secret and length < SIGNING_SECRET_MIN_BYTES:
             findings.add(Kind.DOUBTFUL, key, f"shorter than {SIGNING_SECRET_MIN_BYTES} bytes: easy to guess")
     if (config.gateway.ssl.cert is None) != (config.gateway.ssl.key is None):
         findings.add(Kind.DOUBTFUL, "gateway.ssl", "TLS stays off: it needs both cert and key")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nerve.config.config import Config, Paths
 from nerve.config.findings import ConfigError
+from nerve.config.locate import OVERLAY_FILE
 from nerve.config.secret import Secret
 
 SECRET_RANDOM_BYTES = 48
@@ -35,6 +36,22 @@ def prepare(paths: Paths) -> None:
         raise ConfigError(f"workspace: {paths.workspace} is not a directory") from None
     except OSError as error:
         raise ConfigError(f"workspace: {paths.workspace} can't be made: {error.strerror}") from None
+    _tighten_overlay(paths.config_dir / OVERLAY_FILE)
+
+
+def _tighten_overlay(path: Path) -> None:
+    """The layer that holds secrets is its owner's alone (config.md section 1), whoever wrote it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return  # there is none, or it is a link or somebody else's: the warning about its mode stands
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077:
+            with contextlib.suppress(OSError):
+                os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
 
 
 def _prepare_home(home: Path) -> None:

@@ -98,7 +98,9 @@ def check(value: Any, metadata: Mapping[Any, Any]) -> Any:
 
 def _check_text(value: str, metadata: Mapping[Any, Any]) -> None:
     if len(value) < metadata.get("min_length", 0):
-        raise Refused("string_too_short", f"This needs at least {metadata['min_length']} characters.")
+        least = metadata["min_length"]
+        words = "This must not be empty." if least == 1 else f"This needs at least {least} characters."
+        raise Refused("string_too_short", words)
     if len(value) > metadata.get("max_length", len(value)):
         raise Refused("string_too_long", f"This may have at most {metadata['max_length']} characters.")
     if "pattern" in metadata and not _compiled(metadata["pattern"]).search(value):

@@ -16,6 +16,7 @@ from nerve.runtime.turn import TurnOutcome
 from nerve.services import Services
 
 CHANNEL = "api:default"
+QUARANTINED = "The session is quarantined; the message waits in its queue until somebody stops or unarchives it."
 KILLED = "The turn was cancelled, because it did not end when it was asked to."
 
 
@@ -35,6 +36,8 @@ async def send(services: Services, caller: Caller, params: NoParams, chat: ChatM
     submission = await services.supervisor.submit(session_id, message)
     if submission.duplicate:
         return ChatReply(response="", session_id=session_id)
+    if submission.set_aside:
+        raise NerveError(ErrorCode.CHAT_FAILED, message=QUARANTINED)
     return ChatReply(response=_answer(await services.supervisor.outcome(submission)), session_id=session_id)
 
 

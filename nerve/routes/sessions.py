@@ -133,8 +133,10 @@ async def update(services: Services, caller: Caller, params: SessionsUpdateParam
 async def delete(services: Services, caller: Caller, params: SessionsDeleteParams, body: NoBody) -> Deleted:
     """Replies once the runtime has ended and the rows are gone."""
     deleter = Deleter(services.database, services.supervisor, services.effects)
+    was_running = services.supervisor.live(params.session_id).is_running
     gone = await deleter.delete(params.session_id, attribution.of(caller))
-    services.hub.publish_global(views.session_running(params.session_id, LiveState()))
+    if not was_running:  # else the end of its turn has told it
+        services.hub.publish_global(views.session_running(params.session_id, LiveState()))
     await services.supervisor.deleted(params.session_id, gone.native_id, gone.backend)
     return Deleted()
 

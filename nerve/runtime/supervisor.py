@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 import trio
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from nerve.adapters.protocol import Capabilities
 from nerve.contract.caller import Caller
@@ -55,10 +55,14 @@ class NewMessage:
 
 @frozen(eq=False)
 class Submission:
-    """An accepted message.  ``queue_id`` is None for a duplicate, which runs nothing."""
+    """An accepted message.  ``queue_id`` is None for a duplicate, which runs nothing.
+
+    ``set_aside``: its session is quarantined, and the message waits until somebody lifts that.
+    """
 
     queue_id: str | None
     waiter: Waiter = field(factory=Waiter)
+    set_aside: bool = False
 
     @property
     def duplicate(self) -> bool:
@@ -120,7 +124,7 @@ class Supervisor:
         if not at_once:
             with trio.CancelScope(shield=True):  # one bounded read
                 await publish_queue(self.house, session_id)
-        return submission
+        return evolve(submission, set_aside=accepted is Accepted.WAITS)
 
     def _accept(self, db: apsw.Connection, entry: QueuedMessage, cause_id: str | None) -> Accepted:
         # Asked within the transaction: what comes in before the queues are emptied is refused there, all else here.

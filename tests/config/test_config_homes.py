@@ -235,3 +235,11 @@ def test_mounts_without_hard_links(house: House, monkeypatch: pytest.MonkeyPatch
     made = revealed(signing_secret(config, Effects().secret))
     assert made == revealed(read_signing_secret(config)) is not None
     assert os.listdir(house.home) == ["jwt_secret"]
+
+
+@pytest.mark.parametrize("before", [0o644, 0o660, 0o600])
+def test_the_layer_with_secrets_becomes_its_owners_alone(house: House, before: int) -> None:
+    overlay = house.write(house.home / "config.local.yaml", "github_token: x")
+    overlay.chmod(before)
+    prepare(house.load().config.paths)
+    assert mode(overlay) == 0o600

@@ -152,8 +152,16 @@ def test_the_authentication_variables_win_over_files(house: House) -> None:
 
 
 def test_short_signing_secrets_are_reported(house: House) -> None:
-    house.overlay("auth: {jwt_secret: short, external: {secret: short}}\n")
+    house.overlay("auth: {jwt_secret: a bit too short!, external: {secret: a bit too short!}}\n")
     assert [f.path for f in house.load().findings] == ["auth.jwt_secret", "auth.external.secret"]
+
+
+@pytest.mark.parametrize("key", ["jwt_secret: x", "external: {secret: fifteen letters}"])
+def test_signing_secrets_that_can_be_guessed_are_refused(house: House, key: str) -> None:
+    house.overlay(f"auth: {{{key}}}\n")
+    with pytest.raises(ConfigError, match=r"^auth\..*: shorter than 16 bytes") as refused:
+        house.load()
+    assert "fifteen" not in str(refused.value)
 
 
 def test_what_the_environment_brings(house: House) -> None:

@@ -256,18 +256,17 @@ async def test_unarchiving_what_is_not_archived_changes_nothing(house: House) ->
 async def test_unarchiving_lifts_a_quarantine_and_the_queue_goes_on(house: House) -> None:
     session_id = await house.create()
     await house.sql("UPDATE sessions SET quarantined = 1, status = 'error' WHERE id = ?", session_id)
-    async with trio.open_nursery() as nursery:
-        replies: list[Reply] = []
-
-        async def chat() -> None:
-            replies.append(await house.run(session_id, play("- say: at last")))
-
-        nursery.start_soon(chat)
-        await trio.sleep(5)
-        assert replies == []
-        assert (await house.row(session_id))["quarantined"] is True
-        assert (await house.alice.post(f"/api/sessions/{session_id}/unarchive")).status == 200
-    assert replies[0].json["response"] == "at last"
+    body = {"message": play("- say: at last"), "session_id": session_id}
+    refused = await house.alice.post("/api/chat", json=body)
+    assert refused.status == 502
+    assert "quarantined" in refused.json["detail"]
+    await trio.sleep(5)
+    assert len(await queue_of(house, session_id)) == 1
+    assert (await house.row(session_id))["quarantined"] is True
+    assert (await house.alice.post(f"/api/sessions/{session_id}/unarchive")).status == 200
+    await trio.sleep(5)
+    messages = (await house.alice.get(f"/api/sessions/{session_id}/messages")).json["messages"]
+    assert [message["content"] for message in messages] == [body["message"], "at last"]
     assert (await house.row(session_id))["quarantined"] is False
 
 
