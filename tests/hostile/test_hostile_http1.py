@@ -190,6 +190,86 @@ def test_what_h11_writes_is_read_as_it_was_meant(
     assert read(raw[:cut], raw[cut:], limits=Limits()) == ("POST", b"/a", b"".join(parts))
 
 
+LINES = [
+    b"Content-Length: 3\r\n",
+    b"Content-Length: 03\r\n",
+    b"Content-Length: 0\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"Transfer-Encoding: chunked, x\r\n",
+    b"Host : a\r\n",
+    b"X: a\x00b\r\n",
+    b" x\r\n",
+    b"X: \xff\r\n",
+    b"Connection: close\r\n",
+    b"X:\r\n",
+    b"X: \t a : b \t\r\n",
+    b"X: a\r\r\n",
+    b"\n",
+]
+STARTS = [b"GET / HTTP/1.1\r\nHost: a\r\n", b"\r\nPOST /a HTTP/1.1\r\nHost: a\r\n", b"PUT /b HTTP/1.0\r\n"]
+BODIES = [b"abc", b"3\r\nabc\r\n", b"0\r\n\r\n", b"2;x=y\r\nab\r\n", b"\r\n", b"\n", b"0\r\nX: a\r\n\r\n"]
+
+
+@settings(deadline=None, max_examples=500)
+@given(
+    start=st.sampled_from(STARTS),
+    lines=st.lists(st.sampled_from(LINES), max_size=3),
+    behind=st.lists(st.sampled_from(BODIES), max_size=4),
+)
+def test_what_is_accepted_h11_reads_in_the_same_way(start: bytes, lines: list[bytes], behind: list[bytes]) -> None:
+    """Strictness only ever refuses more; it never sees another request than others would."""
+    raw = start + b"".join(lines) + b"\r\n" + b"".join(behind)
+    http = Http1(Limits())
+    http.feed(raw)
+    try:
+        head = http.next_head()
+        body = http.next_body() if head is not None else b""
+    except BadRequest:
+        return
+    if head is None or not http.body_complete:
+        return
+    server = h11.Connection(h11.SERVER)
+    server.receive_data(raw.removeprefix(b"\r\n"))
+    request, theirs = server.next_event(), b""
+    assert isinstance(request, h11.Request)
+    while isinstance(event := server.next_event(), h11.Data):
+        theirs += bytes(event.data)
+    assert isinstance(event, h11.EndOfMessage)
+    assert (head.method.encode(), head.target, head.headers) == (request.method, request.target, list(request.headers))
+    assert (body, http.buffered) == (theirs, len(server.trailing_data[0]))
+
+
+statuses = st.sampled_from([200, 201, 204, 299, 304, 404, 500])
+
+
+@settings(deadline=None, max_examples=200)
+@given(request_=st.sampled_from([GET, HEAD, OLD, CLOSING]), status=statuses, parts=bodies, sized=st.booleans())
+def test_what_is_written_h11_reads_as_it_was_meant(
+    request_: bytes, status: int, parts: list[bytes], sized: bool
+) -> None:
+    whole = b"".join(parts)
+    headers = [(b"x-test", b"a b")] + ([(b"content-length", b"%d" % len(whole))] if sized else [])
+    written, reusable = respond(request_, status, headers, *parts)
+    client = h11.Connection(h11.CLIENT)
+    method = request_.split(b" ")[0].decode()
+    asked = [("Host", "a"), ("Connection", "close" if request_ in (OLD, CLOSING) else "keep-alive")]
+    client.send(h11.Request(method=method, target="/", headers=asked))
+    client.send(h11.EndOfMessage())
+    client.receive_data(written)
+    if not reusable:
+        client.receive_data(b"")
+    response, theirs = client.next_event(), b""
+    assert isinstance(response, h11.Response)
+    assert response.status_code == status
+    assert (b"x-test", b"a b") in list(response.headers)
+    while isinstance(event := client.next_event(), h11.Data):
+        theirs += bytes(event.data)
+    assert isinstance(event, h11.EndOfMessage)
+    assert theirs == (b"" if method == "HEAD" or status in (204, 304) else whole)
+    assert client.trailing_data[0] == b""
+    assert (client.their_state is h11.DONE) == reusable
+
+
 @settings(deadline=None, max_examples=300)
 @given(noise=st.binary(max_size=200), at=st.integers(0, 60), cut=st.integers(0, 250))
 def test_noise_is_read_or_refused_and_nothing_else(noise: bytes, at: int, cut: int) -> None:

@@ -67,10 +67,12 @@ class Watch:
     async def stand(self) -> None:
         if self.over:
             return
-        with trio.CancelScope() as self._standing:
-            if await self._until_left():
-                self._work.cancel()
-        self._stood_down.set()
+        try:
+            with trio.CancelScope() as self._standing:
+                if await self._until_left():
+                    self._work.cancel()
+        finally:
+            self._stood_down.set()  # also when the whole server is cancelled: the work waits for it
 
     async def __aenter__(self) -> "Watch":
         self.since = trio.current_time()

@@ -57,6 +57,8 @@ def _listen(
     """Take connections from now on; the addresses."""
     addresses = []
     tls = config.create_ssl_context()
+    if tls is not None:
+        tls.options |= ssl.OP_NO_RENEGOTIATION  # a client could have us do it without end
     for scheme, these, secured in (("https", sockets.secure_sockets, tls), ("http", sockets.insecure_sockets, None)):
         if these:
             listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(sock)) for sock in these]
