@@ -1,3 +1,4 @@
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -39,6 +40,15 @@ def survivor() -> Iterator[Victim]:
         victim.end()
 
 
+@pytest.fixture(scope="module")
+def hardened() -> Iterator[dict[str, Victim]]:
+    """The processes of ``either`` by their orders."""
+    victims: dict[str, Victim] = {}
+    yield victims
+    for victim in victims.values():
+        victim.end()
+
+
 @pytest.fixture
 def make_victim() -> Iterator[Any]:
     """Start a process of one's own: ``make_victim(kind="stock", limits={...}, lifespan=...)``."""
@@ -61,14 +71,26 @@ STOCK = pytest.param(
 
 
 @pytest.fixture(params=["hardened", STOCK] if os.environ.get("NERVE_STOCK") == "1" or WHOLE else ["hardened"])
-def either(request: pytest.FixtureRequest, make_victim: Any) -> Any:
+def either(request: pytest.FixtureRequest, make_victim: Any, hardened: dict[str, Victim]) -> Any:
     """The same attack on both servers: on stock Hypercorn it has to succeed, or the cure would not be needed.
 
-    Stock waits for its faults to show, so it takes part with ``NERVE_STOCK=1`` and in the whole soak only.
+    Stock waits for its faults to show, so it takes part with ``NERVE_STOCK=1`` and in the whole soak only.  A hardened
+    process goes on to the next test, if there is one with the same limits.
     """
 
     def make(**order: Any) -> Victim:
-        victim: Victim = make_victim(request.param, **order)
-        return victim
+        if request.param == "stock":
+            stock: Victim = make_victim("stock", **order)
+            return stock
+        name = json.dumps(order, sort_keys=True)
+        victim = hardened.get(name)
+        if victim is not None and victim.alive:
+            victim.hang_up()
+            victim.get("/forget")
+            return victim
+        if victim is not None:
+            victim.end()
+        hardened[name] = Victim({"kind": "hardened", **order})
+        return hardened[name].start()
 
     return make

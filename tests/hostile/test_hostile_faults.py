@@ -232,7 +232,7 @@ def test_connections_are_counted(either: MakeVictim) -> None:  # fault 8
     for line, end in zip(lines, [*ENDINGS.values()] * 3, strict=False):
         end(line)
     assert eventually(lambda: _well(victim))
-    assert victim.log.count("too many connections: 5 are open") == 1
+    assert "too many connections: 5 are open" in victim.log
 
 
 def _well(victim: Victim) -> bool:

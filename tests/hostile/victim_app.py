@@ -22,6 +22,7 @@ class VictimApp:
         self._http: dict[str, Handler] = {
             "/ok": self._ok,
             "/census": self._census,
+            "/forget": self._forget,
             "/echo": self._echo,
             "/deaf": self._deaf,
             "/big": self._big,
@@ -85,6 +86,10 @@ class VictimApp:
             "seen": self.seen,
         }
         await _answer(send, 200, json.dumps(census).encode())
+
+    async def _forget(self, scope: Any, receive: Any, send: Any) -> None:
+        self.seen.clear()
+        await _answer(send, 200, b"")
 
     async def _echo(self, scope: Any, receive: Any, send: Any) -> None:
         body = b""
