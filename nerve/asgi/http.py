@@ -209,6 +209,7 @@ class HttpShell(Generic[S]):
         try:
             await send({"type": "http.response.start", "status": status, "headers": headers})
             if exchange.head.method != "HEAD":
+                await piece(b"")  # the head waits for the first piece, which may be long in coming
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(_cancel_when_left, exchange.body, nursery.cancel_scope)
                     await stream.run(piece)

@@ -11,7 +11,7 @@ import trio_websocket
 from nerve.asgi import Socket, SocketClosed
 from nerve.asgi.server import bind, serve
 from nerve.contract.caller import Caller
-from nerve.contract.route import Work
+from nerve.contract.route import EventStream, ReplyKind, Work
 from tests.asgi.stage import House, Stage, Thing, default_endpoints, endpoint, open_house
 
 pytestmark = pytest.mark.slow
@@ -141,6 +141,23 @@ async def test_a_read_ends_when_its_client_hangs_up() -> None:
             await stream.send_all(b"POST /a HTTP/1.1\r\nHost: localhost\r\n" + BEARER + b"\r\n")
             await begun.wait()
         await ended.wait()
+
+
+async def test_an_event_stream_opens_before_its_first_event() -> None:
+    """A browser calls it open then; a proxy may give up on a head that does not come."""
+
+    async def keep_quiet(send: Any) -> None:
+        await trio.sleep_forever()
+
+    async def handler(stage: Stage, caller: Any, params: Any, body: Any) -> EventStream:
+        return EventStream(keep_quiet)
+
+    events = endpoint("GET", "/events", handler, work=Work.STREAM, kind=ReplyKind.EVENT_STREAM, replies={200: str})
+    house = open_house(events)
+    async with served(house) as port:
+        status, headers, body = await ask(port, b"GET /events HTTP/1.1\r\nHost: localhost\r\n" + BEARER + b"\r\n")
+    assert (status, headers["content-type"], body) == (200, "text/event-stream", b"")
+    assert house.undeclared == []
 
 
 async def echo(caller: Caller, query: Mapping[str, str], socket: Socket) -> None:
