@@ -102,16 +102,19 @@ class Chat:
         self._aside.begin()
         try:
             with trio.CancelScope() as self._scope:
-                async with self.client.follow(session_id) as self.live:
+                async with self.client.follow(session_id) as live:
+                    self.live = live
                     if self.message is not None and self.watch is None:
                         self.say(self.message)
-                    async for event in self.live:
+                    async for event in live:
                         self._seen(event)
         except (SocketEnded, SessionGone) as ended:
             self.complain(_explained(ended))
             self.leave(FAILED)
         except BrokenPipeError:
             self.leave(BROKEN_PIPE)
+        finally:
+            self.live = None
 
     def switch(self, session_id: str) -> None:
         self.session_id = session_id
@@ -178,7 +181,9 @@ class Chat:
 
     def say(self, text: str) -> None:
         """Send a message, and show it where the prompt has been."""
-        assert self.live is not None
+        if self.live is None:
+            self.complain("another session is being opened; the arrow key brings your line back")
+            return
         try:
             sent = self.live.send(text)
         except ValueError as refused:

@@ -102,10 +102,7 @@ def terminal_asker() -> Asker | None:
 def find_server(invocation: Invocation, address: str | None) -> Server:
     """The server at this URL, or the daemon of this home.  Raises Failed."""
     if address is not None:
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
-            raise click.UsageError("--url is like http://host:8900")
-        return Server(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
+        return _remote(address)
     config = invocation.loaded().config
     if in_compose(config):
         return _local(url(config, config.gateway.host, config.gateway.port), None)
@@ -116,19 +113,35 @@ def find_server(invocation: Invocation, address: str | None) -> Server:
     return _local(record.address, config.paths.database)
 
 
+def _remote(address: str) -> Server:
+    try:
+        parts = urlsplit(address)
+        known = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        known = None
+    if not known or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise click.UsageError("--url is like http://host:8900")
+    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+        click.echo(f"nerve: the line to {parts.hostname} is not encrypted", err=True)
+    return Server(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
+
+
 def _local(address: str, database: Path | None) -> Server:
     """A server of this machine: reached over loopback, where its certificate need not be a public one."""
     parts = urlsplit(address)
     host = parts.hostname or ""
     if host in _WILDCARDS:
         address = f"{parts.scheme}://{_WILDCARDS[host]}:{parts.port}"
-    loopback = host in (*_WILDCARDS, "localhost", "::1") or host.startswith("127.")
-    if parts.scheme != "https" or not loopback:
+    if parts.scheme != "https" or not (host in _WILDCARDS or _is_loopback(host)):
         return Server(address, None, database)
     unchecked = ssl.create_default_context()
     unchecked.check_hostname = False
     unchecked.verify_mode = ssl.CERT_NONE
     return Server(address, unchecked, database)
+
+
+def _is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 async def sign_in(client: NerveClient, given: Given, ask: Asker | None, setup_token: Callable[[], str | None]) -> None:

@@ -1,5 +1,7 @@
 """What can go wrong between a client and a server."""
 
+import os
+import ssl
 from typing import Any
 
 from nerve.contract.generated.errors import ErrorCode
@@ -61,3 +63,16 @@ class TurnLost(Exception):
 
     The session's messages tell what was said.
     """
+
+
+def reason_of(error: BaseException) -> str:
+    """Why there is no connection, in words: libraries hide the system's reason behind errors of their own."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted ({found.verify_message})"
+        if isinstance(found, OSError) and found.errno is not None:
+            return os.strerror(found.errno) if found.errno > 0 else str(found.strerror)
+        group = found.exceptions[0] if isinstance(found, BaseExceptionGroup) else None
+        found = group or found.__cause__ or found.__context__
+    return str(error) or type(error).__name__

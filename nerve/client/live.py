@@ -49,8 +49,9 @@ class LiveSession:
     _backoff: Backoff
     _rng: random.Random
     _follower: Follower
-    _events: trio.MemorySendChannel[LiveEvent]
-    _unread: trio.MemoryReceiveChannel[LiveEvent]
+    _events: trio.MemorySendChannel[tuple[LiveEvent, int | None]]
+    _unread: trio.MemoryReceiveChannel[tuple[LiveEvent, int | None]]
+    _cursor: int | None
     _stirred: trio.Event = field(factory=trio.Event)
     _retry: trio.Event = field(factory=trio.Event)
     _failure: Exception | None = None
@@ -61,14 +62,15 @@ class LiveSession:
     async def __anext__(self) -> LiveEvent:
         """The next event.  Cancelled, nothing is lost."""
         try:
-            return await self._unread.receive()
+            event, self._cursor = await self._unread.receive()
         except trio.EndOfChannel:
             raise StopAsyncIteration if self._failure is None else self._failure from None
+        return event
 
     @property
     def cursor(self) -> int | None:
-        """The number of the last frame that was received; what to give as ``after_seq`` to go on later."""
-        return self._follower.cursor
+        """The number behind which the next event begins; what to give as ``after_seq`` to go on later."""
+        return self._cursor
 
     @property
     def unconfirmed(self) -> tuple[str, ...]:
@@ -99,32 +101,9 @@ class LiveSession:
         """Don't wait any longer for the next attempt to connect."""
         self._retry.set()
 
-    async def turn(self, content: str, *, model: str | None = None) -> AsyncIterator[ServerFrame]:
-        """Send a message and give the frames of its turn; the last one is ``done``, ``stopped`` or ``error``.
-
-        Waits for turns before it; other events are passed over.  Raises TurnRefused, TurnLost, and what ends the whole.
-        """
-        watch = TurnWatch(self.session_id, self.send(content, model=model))
-        while not watch.over:
-            event = await self.__anext__()
-            match event:
-                case CaughtUp():
-                    watch.caught_up()
-                case Unconfirmed(client_msg_id=sent) if sent == watch.client_msg_id:
-                    watch.give_up()
-                case Disconnected() | Unconfirmed():
-                    pass
-                case _ if watch.see(event):
-                    yield event
-        with trio.move_on_after(REASON_SECONDS):
-            while not watch.explained:
-                event = await self.__anext__()
-                if not isinstance(event, CaughtUp | Disconnected | Unconfirmed):
-                    watch.see(event)
-        if watch.refusal is not None:
-            raise TurnRefused(watch.refusal)
-        if watch.lost:
-            raise TurnLost("the end of the turn passed while the line was lost")
+    def turn(self, content: str, *, model: str | None = None) -> "LiveTurn":
+        """Send a message; iterating over the answer gives the frames of its turn.  Raises ValueError as ``send``."""
+        return LiveTurn(self, TurnWatch(self.session_id, self.send(content, model=model)))
 
     # --- the connection -------------------------------------------------------------------------------------------
 
@@ -148,7 +127,8 @@ class LiveSession:
             delay = self._backoff.delay(attempt, self._rng)
             attempt += 1
             self._retry = trio.Event()
-            await self._events.send(Disconnected(reason=str(ended), code=ended.code, retry_seconds=delay))
+            lost = Disconnected(reason=str(ended), code=ended.code, retry_seconds=delay)
+            await self._events.send((lost, self._follower.cursor))
             with trio.move_on_after(delay):
                 await self._retry.wait()
 
@@ -191,14 +171,59 @@ class LiveSession:
                 await socket.send(PingFrame())
                 continue
             asked = False
-            try:
-                shown = self._follower.receive(frame, trio.current_time())
-            except codec.Invalid as invalid:
-                raise SocketEnded(f"the server sent what is no frame: {invalid}") from None
-            if any(isinstance(event, CaughtUp) for event in shown):
-                self._stirred.set()
-            for event in shown:
-                await self._events.send(event)
+            await self._show(frame)
+
+    async def _show(self, frame: ServerFrame) -> None:
+        cursor = self._follower.cursor
+        try:
+            shown = self._follower.receive(frame, trio.current_time())
+        except codec.Invalid as invalid:
+            raise SocketEnded(f"the server sent what is no frame: {invalid}") from None
+        if any(isinstance(event, CaughtUp) for event in shown):
+            self._stirred.set()
+        for number, event in enumerate(shown, start=1):
+            # A snapshot is several events: whoever leaves between them has to get the rest when he comes back.
+            seq = getattr(event, "seq", UNSET)
+            cursor = self._follower.cursor if number == len(shown) else seq if isinstance(seq, int) else cursor
+            await self._events.send((event, cursor))
+
+
+@define(eq=False)
+class LiveTurn:
+    """The frames of one turn, from its start on; the last one is ``done``, ``stopped`` or ``error``.
+
+    Turns before it are waited for; other events are passed over.  Iterating raises TurnRefused, TurnLost, and what ends
+    the session that it belongs to.
+    """
+
+    _live: LiveSession
+    _watch: TurnWatch
+
+    def __aiter__(self) -> "LiveTurn":
+        return self
+
+    async def __anext__(self) -> ServerFrame:
+        while not self._watch.over:
+            event = await anext(self._live)
+            match event:
+                case CaughtUp():
+                    self._watch.caught_up()
+                case Unconfirmed(client_msg_id=sent) if sent == self._watch.client_msg_id:
+                    self._watch.give_up()
+                case Disconnected() | Unconfirmed():
+                    pass
+                case _ if self._watch.see(event):
+                    return event
+        with trio.move_on_after(REASON_SECONDS):
+            while not self._watch.explained:
+                event = await anext(self._live)
+                if not isinstance(event, CaughtUp | Disconnected | Unconfirmed):
+                    self._watch.see(event)
+        if self._watch.refusal is not None:
+            raise TurnRefused(self._watch.refusal)
+        if self._watch.lost:
+            raise TurnLost("the end of the turn passed while the line was lost")
+        raise StopAsyncIteration
 
 
 @asynccontextmanager
@@ -206,9 +231,9 @@ async def follow(
     connect: Connect, session_id: str, *, after_seq: int | None, backoff: Backoff, rng: random.Random
 ) -> AsyncIterator[LiveSession]:
     """A LiveSession over connections that ``connect(session_id, after_seq)`` opens, as long as the block lasts."""
-    events, unread = trio.open_memory_channel[LiveEvent](EVENTS)
+    events, unread = trio.open_memory_channel[tuple[LiveEvent, int | None]](EVENTS)
     follower = Follower(session_id, after_seq)
-    live = LiveSession(session_id, connect, backoff, rng, follower, events, unread)
+    live = LiveSession(session_id, connect, backoff, rng, follower, events, unread, after_seq)
     failure: Exception | None = None
     async with unread, trio.open_nursery() as nursery:
         nursery.start_soon(live.run, name=f"live session {session_id}")

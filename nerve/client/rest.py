@@ -10,7 +10,7 @@ import httpx
 from attrs import define, field
 
 from nerve.client.backoff import Backoff
-from nerve.client.errors import Unreachable
+from nerve.client.errors import Unreachable, reason_of
 from nerve.client.exchange import REFRESHED, reply_of, request_of
 from nerve.client.live import LiveSession, Socket, follow
 from nerve.client.socket import open_socket
@@ -105,7 +105,7 @@ class NerveClient:
                 content=request.content,
                 timeout=httpx.Timeout(seconds, connect=CONNECT_SECONDS),
             )
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Unreachable(f"{self.address} can't be reached: {_reason(error)}") from None
         refreshed = answer.headers.get(REFRESHED)
         # Not over a token that somebody has put here meanwhile: the new one belongs to the one that was sent.
@@ -249,10 +249,8 @@ class NerveClient:
         return follow(connect, session_id, after_seq=after_seq, backoff=backoff, rng=rng or random.Random())
 
 
-def _reason(error: httpx.HTTPError) -> str:
-    if isinstance(error, httpx.TimeoutException):
-        return "it does not answer in time"
-    return str(error) or type(error).__name__
+def _reason(error: Exception) -> str:
+    return "it does not answer in time" if isinstance(error, httpx.TimeoutException) else reason_of(error)
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from trio_websocket import ConnectionClosed, ConnectionRejected, HandshakeError, WebSocketConnection, wrap_client_stream
 from wsproto.utilities import ProtocolError
 
-from nerve.client.errors import SocketEnded, TurnRefused
+from nerve.client.errors import SocketEnded, TurnRefused, reason_of
 from nerve.client.turns import TurnWatch
 from nerve.contract import codec
 from nerve.contract.generated.frames_client import ClientFrame, MessageFrame
@@ -215,10 +215,8 @@ async def _connected(address: str, tls: ssl.SSLContext | None) -> Stream:
             secure = await trio.open_ssl_over_tcp_stream(host, url.port or 443, ssl_context=tls)
             await secure.do_handshake()
             return secure
-    except OSError as error:
-        raise SocketEnded(f"{address} can't be reached: {error.strerror or error}") from None
-    except trio.BrokenResourceError:
-        raise SocketEnded(f"{address} can't be reached: the TLS handshake failed") from None
+    except (OSError, trio.BrokenResourceError) as error:
+        raise SocketEnded(f"{address} can't be reached: {reason_of(error)}") from None
     except trio.TooSlowError:
         raise SocketEnded(f"{address} does not answer in time") from None
 

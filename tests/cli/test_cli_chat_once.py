@@ -1,6 +1,7 @@
 """`nerve chat MESSAGE`, pipes and JSON: one message, its turn, and an exit code."""
 
 import json
+import shutil
 import subprocess
 import time
 
@@ -133,11 +134,19 @@ def test_what_goes_wrong_before_the_chat_is_one_line(
     assert reason in done.stderr
 
 
-@pytest.mark.parametrize("address", ["nonsense", "ftp://x", "http://", "http://x/path", "http://x?a=b"])
+@pytest.mark.parametrize(
+    "address", ["nonsense", "ftp://x", "http://", "http://x/path", "http://x?a=b", "http://x:y", "http://[::1"]
+)
 def test_an_address_is_checked(seat: Seat, address: str) -> None:
     done = piped(seat, "hello", "--url", address)
     assert done.returncode == 2
     assert "--url" in done.stderr
+
+
+def test_a_line_that_others_can_read_is_remarked(seat: Seat) -> None:
+    done = piped(seat, "hello", "--url", "http://nowhere.invalid:1")
+    assert done.returncode == 1
+    assert done.stderr.startswith("nerve: the line to nowhere.invalid is not encrypted\n")
 
 
 def test_passwords_of_the_environment_sign_in_silently(seat: Seat) -> None:
@@ -187,3 +196,22 @@ def test_a_reader_that_goes_away_ends_it_quietly(seat: Seat) -> None:
     )
     assert done.stdout.startswith("word0 word1")
     assert done.stderr == ""
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+def test_the_own_daemon_is_talked_to_over_tls_whatever_its_certificate_is(instance: Instance) -> None:
+    cert, key = instance.root / "cert.pem", instance.root / "key.pem"
+    subject = ["-subj", "/CN=nerve.example", "-days", "1", "-out", cert, "-keyout", key]
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *subject]
+    subprocess.run(made, check=True, capture_output=True)
+    instance.home.mkdir(mode=0o700)
+    (instance.home / "config.yaml").write_text(f"gateway: {{ssl: {{cert: {cert}, key: {key}}}}}\n")
+    instance.foreground()
+    assert instance.address.startswith("https://")
+    minted = instance.must("token", "--mcp").strip()
+    instance.env["NERVE_TOKEN"] = minted
+    done = instance.nerve("chat", "#!nerve-scenario\n- say: Privately.")
+    assert (done.returncode, done.stdout) == (0, "Privately.\n")
+    stranger = instance.nerve("chat", "hello", "--url", instance.address)
+    assert stranger.returncode == 1
+    assert "certificate" in stranger.stderr.lower()

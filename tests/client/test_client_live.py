@@ -232,6 +232,29 @@ async def test_one_can_come_back_without_waiting(autojump_clock: MockClock) -> N
         assert trio.current_time() == before
 
 
+async def test_the_cursor_is_that_of_what_was_given_out(autojump_clock: MockClock) -> None:
+    buffered = [{"type": "token", "session_id": "main", "content": "a", "seq": seq} for seq in (7, 8)]
+    line = Line(
+        [status(9, running=True, buffered=buffered), token(10), frame("gap", from_seq=11, to_seq=12), token(13)]
+    )
+    async with server(line).follow() as live:
+        await trio.testing.wait_all_tasks_blocked()
+        assert live.cursor is None
+        cursors = []
+        for _ in range(7):
+            event = await anext(live)
+            cursors.append((type(event).__name__, live.cursor))
+    assert cursors == [
+        ("SessionStatusFrame", None),
+        ("TokenFrame", 7),
+        ("TokenFrame", 8),
+        ("CaughtUp", 9),
+        ("TokenFrame", 10),
+        ("GapFrame", 12),
+        ("TokenFrame", 13),
+    ]
+
+
 # --- messages -----------------------------------------------------------------------------------------------------
 
 

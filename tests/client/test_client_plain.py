@@ -9,7 +9,7 @@ from nerve.client import LiveSession, NerveClient
 from nerve.client.plain import PlainClient, PlainLiveSession
 
 OWN = {"portal", "client", "next_within"}
-ASYNC_ONLY = {"tls", "run"}
+ASYNC_ONLY = {"tls", "run"}  # the plain one takes tls when it is opened
 
 
 def public(cls: type[Any]) -> set[str]:
