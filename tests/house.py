@@ -161,6 +161,10 @@ class House:
     def __attrs_post_init__(self) -> None:
         self.owner = self.anyone
 
+    @property
+    def claim(self) -> dict[str, str]:
+        return {"username": "alice", "password": PASSWORD, "display_name": "Alice"}
+
     async def setup_token(self) -> str:
         token = await self.database.read(fact, SETUP_TOKEN)
         assert token is not None
@@ -173,7 +177,7 @@ class House:
         """Bring the instance to its start."""
         match self.start:
             case Start.CLAIMED:
-                await self._claim(username="alice", password=PASSWORD, display_name="Alice")
+                await self._claim(**self.claim)
             case Start.PASSWORDLESS:
                 await self._claim(passwordless=True)
             case Start.EXTERNAL:

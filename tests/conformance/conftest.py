@@ -1,3 +1,4 @@
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from itertools import count
@@ -9,14 +10,19 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.conformance.subject import Start, Subject
+from tests.conformance.by_address import Server, Unfit, add_options, given_by, in_order, sampled
+from tests.conformance.recipes import start_of
+from tests.conformance.remote_subject import opened_by_address
+from tests.conformance.subject import Local, Start, Subject
 from tests.house import open_house
 
 HERE = Path(__file__).parent
+SERVER = pytest.StashKey[Server]()
+SCENARIO_SECONDS = 240.0  # by address, where nothing jumps
 
 
 class Opening(Protocol):
-    """Opens servers, each at its start, for as long as a block lasts."""
+    """Opens servers, each at its start, for as long as a block lasts; the given one if there is one."""
 
     def __call__(
         self, start: Start = ..., settings: Mapping[str, str] = ...
@@ -27,30 +33,101 @@ def run_autojump(fn: Callable[[], Any], clock: object = None, **options: Any) ->
     return trio.run(fn, clock=MockClock(autojump_threshold=0), **options)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "local: needs a hand inside the server, not only its address")
+def run_bounded(fn: Callable[[], Any], clock: object = None, **options: Any) -> Any:
+    async def bounded() -> Any:
+        with trio.fail_after(SCENARIO_SECONDS):
+            return await fn()
+
+    return trio.run(bounded, **options)
 
 
-def marked(value: Any, local: bool) -> Any:
+def local(why: Local) -> pytest.MarkDecorator:
+    return pytest.mark.local(why)
+
+
+def starting_marks(start: Start) -> list[pytest.MarkDecorator]:
+    match start:
+        case Start.CLAIMED:
+            return []
+        case Start.UNCLAIMED:
+            return [pytest.mark.unclaimed]
+        case _:
+            return [local(Local.ALONE)]
+
+
+def succeeding(operation_id: str) -> Any:
+    """A parameter of a test in which this operation succeeds."""
+    marks = [pytest.mark.claims] if start_of(operation_id) is Start.UNCLAIMED else []
+    return pytest.param(operation_id, marks=marks)
+
+
+def marked(value: Any, why: Local | None) -> Any:
     """A parameter, marked if its scenario is local."""
-    return pytest.param(value, marks=pytest.mark.local) if local else value
+    return value if why is None else pytest.param(value, marks=local(why))
+
+
+# --- which server -------------------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in (
+        "local(why): can't be played against a server that is only known by its address",
+        "unclaimed: needs a server before its claim",
+        "claims: makes the claim",
+        "wrong_passwords: fails to sign in so often that the server answers late from then on",
+    ):
+        config.addinivalue_line("markers", marker)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    given = given_by(config)
+    return None if given is None else f"conformance of {given.url}"
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Nothing here waits for real.  (pytest-trio only looks at clocks that a test function names itself.)"""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In memory nothing waits for real.  (pytest-trio only looks at clocks that a test function names itself.)"""
+    by_address = given_by(config) is not None
     for item in items:
-        if item.get_closest_marker("trio") and item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.trio(run=run_autojump), append=False)
+        if not item.path.is_relative_to(HERE):
+            continue
+        if item.get_closest_marker("trio"):
+            item.add_marker(pytest.mark.trio(run=run_bounded if by_address else run_autojump), append=False)
+        if by_address and (mark := item.get_closest_marker("local")):
+            item.add_marker(pytest.mark.skip(reason=f"local: {mark.args[0].value}"))
+    if by_address:
+        chosen = sampled(in_order(items), config.getoption("every"))
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest) -> Server | None:
+    """The server at the given address; None in memory."""
+    given = given_by(request.config)
+    if given is None:
+        return None
+    try:
+        met = Server.met(given)
+    except Unfit as unfit:
+        pytest.exit(f"{given.url} can't be tested: {unfit}", returncode=pytest.ExitCode.USAGE_ERROR)
+    request.config.stash[SERVER] = met
+    return met
 
 
 @pytest.fixture
-def opening(tmp_path: Path) -> Opening:
+def opening(tmp_path: Path, server: Server | None) -> Opening:
     numbers = count(1)
 
     def open_one(
         start: Start = Start.CLAIMED, settings: Mapping[str, str] = MappingProxyType({})
     ) -> AbstractAsyncContextManager[Subject]:
+        if server is not None:
+            return opened_by_address(server, start, settings)
         return open_house(tmp_path / f"home-{next(numbers)}", start, settings=settings)
 
     return open_one
@@ -58,6 +135,22 @@ def opening(tmp_path: Path) -> Opening:
 
 @pytest.fixture
 async def subject(opening: Opening) -> AsyncIterator[Subject]:
-    """A server that alice has claimed."""
+    """A server that somebody has claimed."""
     async with opening(Start.CLAIMED) as subject:
         yield subject
+
+
+# --- what is told at the end --------------------------------------------------------------------------------------
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """By address: what was not played and why, and what stays on the server."""
+    if given_by(config) is None:
+        return
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    for reason, times in reasons.most_common():
+        terminalreporter.write_line(f"not played, {times}: {reason}")
+    if (server := config.stash.get(SERVER, None)) is not None:
+        terminalreporter.write_line(f"left on the server: {server.disabled} disabled accounts")
+        for kept in server.kept:
+            terminalreporter.write_line(f"left on the server, not as it should be: {kept}")

@@ -58,9 +58,12 @@ async def valid(subject: Subject, operation_id: str) -> Request:
 
 
 def bare(subject: Subject, operation_id: str) -> Request:
-    """A request of the right form, for what is decided before anything is looked for."""
+    """A request of the right form, for what is decided before anything is looked for.  It changes nothing of others."""
     call = BY_ID[operation_id]
-    return Request(_caller(subject, call), operation_id, dict.fromkeys(path_names(call), NOWHERE), example_of(call))
+    body = example_of(call)
+    if operation_id in TAMED:
+        body = {**body, **TAMED[operation_id](subject)}
+    return Request(_caller(subject, call), operation_id, dict.fromkeys(path_names(call), NOWHERE), body)
 
 
 def _caller(subject: Subject, call: Call) -> SpecClient:
@@ -101,13 +104,29 @@ async def _account(subject: Subject) -> str:
 THINGS: Mapping[str, Callable[[Subject], Awaitable[str]]] = {"session_id": _session, "account_id": _account}
 
 
+# What of an example would do something to others if ``bare`` sent it as it is.
+TAMED: Mapping[str, Callable[[Subject], dict[str, Any]]] = {
+    "accounts.change_password": lambda subject: {"current_password": None, "new_password": ""},
+    "accounts.create": lambda subject: {"username": subject.unique("bob-")},
+    "auth.login": lambda subject: {"username": subject.unique("nobody-")},
+    "chat.send": lambda subject: {"session_id": NOWHERE},
+}
+
+
 async def _claim(subject: Subject, call: Call) -> Request:
-    body = {**example_of(call), "setup_token": await subject.setup_token()}
+    body = {**example_of(call), **subject.claim, "setup_token": await subject.setup_token()}
     return Request(subject.anyone, call.id, body=body)
 
 
 async def _sign_in(subject: Subject, call: Call) -> Request:
-    return Request(subject.anyone, call.id, body={**example_of(call), "username": "alice", "password": PASSWORD})
+    _, account = await new_person(subject)
+    body = {**example_of(call), "username": account["username"], "password": PASSWORD}
+    return Request(subject.anyone, call.id, body=body)
+
+
+async def _chat(subject: Subject, call: Call) -> Request:
+    body = {**example_of(call), "session_id": await new_session(subject.owner)}
+    return Request(subject.owner, call.id, body=body)
 
 
 async def _change_password(subject: Subject, call: Call) -> Request:
@@ -139,6 +158,7 @@ async def queued_behind(client: SpecClient, session_id: str, first: str = "wait:
 SPECIAL: Mapping[str, Callable[[Subject, Call], Awaitable[Request]]] = {
     "setup.claim": _claim,
     "auth.login": _sign_in,
+    "chat.send": _chat,
     "accounts.create": _create_account,
     "accounts.change_password": _change_password,
     "queue.cancel": _cancel,

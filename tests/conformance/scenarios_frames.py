@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.conformance.recipes import NOWHERE
-from tests.conformance.subject import FrameScenario, SocketTalk, Subject, new_session, script
+from tests.conformance.subject import FrameScenario, Local, SocketTalk, Subject, new_session, script
 
 Frame = Any
 
@@ -37,6 +37,17 @@ async def stop_a_turn(subject: Subject) -> Frame:
         await talk.until("token")
         await talk.send("stop")
         return await talk.until("stopped")
+
+
+async def change_a_file(subject: Subject) -> Frame:
+    """A new file, which is gone again at the end."""
+    name = subject.unique("conformance-") + ".txt"
+    steps = f"{{write: {name}, content: one}}", f"{{edit: {name}, old: one, new: two}}", f"{{delete: {name}}}"
+    async with talking(subject) as talk:
+        await talk.say(script(*steps))
+        changed = await talk.until("file_changed", lambda frame: frame["operation"] == "edit")
+        await talk.until("done")
+        return changed
 
 
 async def ask_for_an_unknown_session(subject: Subject) -> Frame:
@@ -166,7 +177,7 @@ REMOVALS: Mapping[str, FrameScenario] = {
     "started": FrameScenario(start_at_once),
     "duplicate": FrameScenario(send_twice),
     "cancelled": FrameScenario(cancel_one),
-    "refused": FrameScenario(be_refused, local=True),
+    "refused": FrameScenario(be_refused, local=Local.FAULTS),
 }
 
 _TOOL = "{tool: Bash, input: {command: pytest -q}, output: ['212 passed'], result: 212 passed}"
@@ -183,11 +194,9 @@ SCENARIOS: Mapping[tuple[str, str], FrameScenario] = {
     ("stopped", "stopped"): FrameScenario(stop_a_turn),
     ("error", "a failed turn"): played("error", "fail: The model is overloaded."),
     ("error", "a request"): FrameScenario(ask_for_an_unknown_session),
-    ("error", "a refused message"): FrameScenario(send_while_shutting_down, local=True),
+    ("error", "a refused message"): FrameScenario(send_while_shutting_down, local=Local.FAULTS),
     ("user_message", "from another tab"): FrameScenario(hear_another_socket),
-    ("file_changed", "an edit"): played(
-        "file_changed", "{write: a.txt, content: one}", "{edit: a.txt, old: one, new: two}"
-    ),
+    ("file_changed", "an edit"): FrameScenario(change_a_file),
     ("model_changed", "a fallback"): played("model_changed", "{model: smaller, downgrade: true}"),
     ("session_switched", "switched"): FrameScenario(switch),
     ("session_status", "in mid-turn"): FrameScenario(bind_in_mid_turn),

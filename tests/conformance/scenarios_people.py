@@ -6,9 +6,9 @@ from typing import Any
 import trio
 
 from tests.conformance.recipes import example_of, valid
-from tests.conformance.subject import PASSWORD, Play, Scenario, Start, Subject, new_person
+from tests.conformance.subject import PASSWORD, Local, Play, Scenario, Start, Subject, new_person
 from tests.contract.spec_reader import ERRORS
-from tests.spec_client import Answer
+from tests.spec_client import Answer, SpecClient
 from tests.spec_replies import BY_ID, Documented
 
 TOO_LONG = "ü" * 36 + "x"  # 73 bytes, 37 characters
@@ -19,14 +19,14 @@ def on(operation_id: str, code: str) -> Documented:
     return Documented(operation_id, ERRORS[code]["status"], code)
 
 
-def changed(operation_id: str, start: Start = Start.CLAIMED, *, local: bool = False, **fields: Any) -> Scenario:
+def changed(operation_id: str, start: Start = Start.CLAIMED, **fields: Any) -> Scenario:
     """A request that succeeds but for these fields of its body."""
 
     async def play(subject: Subject) -> Answer:
         request = await valid(subject, operation_id)
         return await request.client.call(operation_id, {**request.body, **fields}, path=request.path)
 
-    return Scenario(play, start, local=local)
+    return Scenario(play, start)
 
 
 # --- auth ---------------------------------------------------------------------------------------------------------
@@ -59,16 +59,18 @@ def unclaimed(operation_id: str) -> Scenario:
         path = {"account_id": me["id"]} if "{account_id}" in BY_ID[operation_id].path else {}
         return await subject.owner.call(operation_id, example_of(BY_ID[operation_id]), path=path)
 
-    return Scenario(play, Start.UNCLAIMED, local=True)
+    return Scenario(play, Start.UNCLAIMED, local=Local.KEYS)
 
 
 async def create_with_a_taken_name(subject: Subject) -> Answer:
-    return await subject.owner.call("accounts.create", {"username": " ALICE ", "password": PASSWORD})
+    taken = (await subject.owner.ok("accounts.me"))["username"].upper()
+    return await subject.owner.call("accounts.create", {"username": f" {taken} ", "password": PASSWORD})
 
 
 async def rename_to_a_taken_name(subject: Subject) -> Answer:
+    taken = (await subject.owner.ok("accounts.me"))["username"].capitalize()
     _, account = await new_person(subject)
-    return await subject.owner.call("accounts.update", {"username": "Alice"}, path={"account_id": account["id"]})
+    return await subject.owner.call("accounts.update", {"username": taken}, path={"account_id": account["id"]})
 
 
 async def create_beside_an_unnamed_account(subject: Subject) -> Answer:
@@ -102,34 +104,44 @@ async def enable_a_passwordless_account_among_others(subject: Subject) -> Answer
 # --- too many passwords at once -----------------------------------------------------------------------------------
 
 
-def crowded(call: Callable[[Subject, int], Awaitable[Answer]]) -> Play:
-    """Many calls at once; the first that is turned away."""
+def crowded(call: Callable[[Subject], Awaitable[Answer]]) -> Play:
+    """Many calls at once."""
 
     async def play(subject: Subject) -> Answer:
-        answers: list[Answer] = []
-
-        async def one(number: int) -> None:
-            answers.append(await call(subject, number))
-
-        async with trio.open_nursery() as nursery:
-            for number in range(CROWD):
-                nursery.start_soon(one, number)
-        return next(answer for answer in answers if answer.code == "login_busy")
+        return await turned_away(lambda: call(subject))
 
     return play
 
 
-async def sign_in_wrongly(subject: Subject, number: int) -> Answer:
-    return await subject.anyone.call("auth.login", {"username": "alice", "password": f"wrong {number}"})
+async def turned_away(call: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Of many calls at once one that found no place; if all did, any."""
+    answers: list[Answer] = []
+
+    async def one() -> None:
+        answers.append(await call())
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(CROWD):
+            nursery.start_soon(one)
+    return next((answer for answer in answers if answer.code == "login_busy"), answers[0])
 
 
-async def create_another(subject: Subject, number: int) -> Answer:
+async def sign_in_wrongly(subject: Subject) -> Answer:
+    return await subject.anyone.call("auth.login", {"username": subject.unique("nobody-"), "password": PASSWORD})
+
+
+async def create_another(subject: Subject) -> Answer:
     return await subject.owner.call("accounts.create", {"username": subject.unique("p"), "password": PASSWORD})
 
 
-async def change_to_another(subject: Subject, number: int) -> Answer:
+async def change_to_another(person: SpecClient) -> Answer:
     body = {"current_password": PASSWORD, "new_password": PASSWORD}
-    return await subject.owner.call("accounts.change_password", body)
+    return await person.call("accounts.change_password", body)
+
+
+async def change_one_password_at_once(subject: Subject) -> Answer:
+    person, _ = await new_person(subject)
+    return await turned_away(lambda: change_to_another(person))
 
 
 SCENARIOS: Mapping[Documented, Scenario] = {
@@ -159,12 +171,12 @@ SCENARIOS: Mapping[Documented, Scenario] = {
     on("accounts.change_password", "wrong_current_password"): changed(
         "accounts.change_password", current_password="wrong"
     ),
-    on("accounts.change_password", "login_busy"): Scenario(crowded(change_to_another)),
+    on("accounts.change_password", "login_busy"): Scenario(change_one_password_at_once),
     on("accounts.update", "bad_username"): changed("accounts.update", username="two words"),
     on("accounts.update", "setup_incomplete"): unclaimed("accounts.update"),
     on("accounts.update", "username_taken"): Scenario(rename_to_a_taken_name),
-    on("accounts.disable", "last_enabled_account"): Scenario(disable_the_last_account, local=True),
+    on("accounts.disable", "last_enabled_account"): Scenario(disable_the_last_account, local=Local.ALONE),
     on("accounts.enable", "passwordless_among_others"): Scenario(
-        enable_a_passwordless_account_among_others, local=True
+        enable_a_passwordless_account_among_others, local=Local.FAULTS
     ),
 }

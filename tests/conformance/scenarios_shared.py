@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from tests.conformance.recipes import Request, bare, headers_of, query_of, start_of, valid
-from tests.conformance.subject import Play, Scenario, Start, Subject
+from tests.conformance.subject import Local, Play, Scenario, Start, Subject
 from tests.contract.spec_reader import ERRORS
 from tests.spec_client import Answer
 from tests.spec_replies import BY_ID, Documented, errors_of, refusal_of
@@ -104,11 +104,11 @@ def _scenario(operation_id: str, name: str) -> Scenario | None:
     if name in SPOILS:
         return Scenario(_spoilt(operation_id, SPOILS[name]), start)
     if name in LOCAL_SPOILS:
-        return Scenario(_spoilt(operation_id, LOCAL_SPOILS[name]), start, local=True)
+        return Scenario(_spoilt(operation_id, LOCAL_SPOILS[name]), start, local=Local.FAULTS)
     if name == "identity_not_ready":
-        return Scenario(_bare(operation_id), Start.UNREADY, local=True)
+        return Scenario(_bare(operation_id), Start.UNREADY)
     if call.nerve["auth"] == "person" and name == refusal_of(call):
-        return Scenario(_spoilt(operation_id, _as_the_system), start, local=True)
+        return Scenario(_spoilt(operation_id, _as_the_system), start, local=Local.KEYS)
     if MISSING.get(name, "") and f"{{{MISSING[name]}}}" in call.path:
         return Scenario(_bare(operation_id))
     return None

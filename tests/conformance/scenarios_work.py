@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.conformance.recipes import NOWHERE, queued_behind
 from tests.conformance.scenarios_people import changed, on
-from tests.conformance.subject import Scenario, SocketTalk, Subject, new_person, new_session, script
+from tests.conformance.subject import Local, Scenario, SocketTalk, Subject, new_person, new_session, script
 from tests.spec_client import Answer
 from tests.spec_replies import Documented
 
@@ -98,7 +98,7 @@ async def cancel_what_somebody_else_sent(subject: Subject) -> Answer:
 
 SCENARIOS: Mapping[Documented, Scenario] = {
     on("sessions.create", "unknown_backend"): created(backend="abacus"),
-    on("sessions.create", "backend_unavailable"): Scenario(create_on_a_runtime_that_is_not_there, local=True),
+    on("sessions.create", "backend_unavailable"): Scenario(create_on_a_runtime_that_is_not_there, local=Local.SETTINGS),
     on("sessions.create", "bad_cwd"): created(cwd="not/absolute"),
     on("sessions.create", "empty_model"): created(model=" "),
     on("sessions.update", "nothing_to_update"): Scenario(change_nothing),
@@ -112,7 +112,7 @@ SCENARIOS: Mapping[Documented, Scenario] = {
     on("sessions.stop", "bad_scope"): changed("sessions.stop", scope="gently"),
     on("chat.send", "session_not_found"): changed("chat.send", session_id=NOWHERE),
     on("chat.send", "chat_failed"): Scenario(chat_that_fails),
-    on("chat.send", "shutting_down"): Scenario(chat_while_shutting_down, local=True),
+    on("chat.send", "shutting_down"): Scenario(chat_while_shutting_down, local=Local.FAULTS),
     on("chat.send", "queue_full"): Scenario(chat_into_a_full_queue),
     on("queue.cancel", "queue_entry_not_found"): Scenario(cancel_what_is_not_there),
     on("queue.cancel", "already_started"): Scenario(cancel_what_runs),

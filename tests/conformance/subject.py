@@ -2,7 +2,7 @@
 
 Scenarios know HTTP, WebSocket and the few things below, so that the same ones can be played against a server that is
 only known by its address.  What needs a hand inside the server is in ``Faults`` and ``Keys``, and a scenario that uses
-them says that it is ``local``.
+them says that it is ``local``, and why.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,8 +16,23 @@ from tests.spec_client import Answer, SocketClient, SpecClient
 PASSWORD = "correct horse"
 
 
+class Local(Enum):
+    """Why something can't be played against a server that is only known by its address."""
+
+    FAULTS = "injects faults, or files, into the server"
+    KEYS = "signs tokens with the server's own secret"
+    CLOCK = "needs the server's clock in its own hands"
+    ALONE = "needs an instance in a state that is not left as it was found"
+    PEER = "comes from an address of its choice"
+    SETTINGS = "needs a configuration of its own"
+    CODE = "looks at this implementation's code"
+
+
 class Start(Enum):
-    """How far the instance is when a scenario begins.  Only ``CLAIMED`` can be had of a server that others use, too."""
+    """How far the instance is when a scenario begins.
+
+    ``CLAIMED`` can be had of any server, ``UNCLAIMED`` of a fresh one until its claim, the others only in memory.
+    """
 
     CLAIMED = "claimed"  # by alice, with PASSWORD
     UNCLAIMED = "unclaimed"
@@ -76,6 +91,11 @@ class Subject(Protocol):
     @property
     def start(self) -> Start: ...
     @property
+    def claim(self) -> dict[str, str]:
+        """The body of the claim that makes ``owner``, without its setup token."""
+        ...
+
+    @property
     def anyone(self) -> SpecClient:
         """A client without a credential."""
         ...
@@ -100,11 +120,11 @@ Play = Callable[[Subject], Awaitable[Answer]]
 
 @frozen
 class Scenario:
-    """How to provoke one documented reply.  ``local``: it needs keys, faults, or a server to itself."""
+    """How to provoke one documented reply."""
 
     play: Play
     start: Start = Start.CLAIMED
-    local: bool = False
+    local: Local | None = None
 
 
 @frozen
@@ -115,7 +135,7 @@ class FrameScenario:
     """
 
     play: Callable[[Subject], Awaitable[Any]]
-    local: bool = False
+    local: Local | None = None
     settings: Mapping[str, str] = field(factory=dict)
 
 

@@ -1,12 +1,13 @@
 """Who may call what: every operation with every kind of credential, expected from the policies in spec/."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import pytest
 
-from tests.conformance.conftest import Opening
+from tests.conformance.conftest import Opening, local
 from tests.conformance.recipes import bare, start_of, valid
-from tests.conformance.subject import PASSWORD, Start, Subject, new_person, new_session
+from tests.conformance.subject import PASSWORD, Local, Start, Subject, new_person, new_session
 from tests.contract.spec_reader import Call
 from tests.spec_client import SpecClient
 from tests.spec_replies import BY_ID, modes_of, refusal_of
@@ -120,6 +121,19 @@ CASES = [
     *((Start.CLAIMED, name, *case) for name, case in LOCAL.items()),
     *((Start.EXTERNAL, name, *case) for name, case in EXTERNAL.items()),
 ]
+ANYWHERE = {"none", "garbage", "truncated", "disabled", "session", "cookie"}
+
+
+def _case(start: Start, name: str, credential: Credential, who: str) -> Any:
+    marks = []
+    if start is not Start.CLAIMED:
+        marks.append(local(Local.ALONE))
+    elif name not in ANYWHERE:
+        marks.append(local(Local.PEER if name.endswith("from afar") else Local.KEYS))
+    return pytest.param(start, name, credential, who, marks=marks, id=f"{start.value}-{name}")
+
+
+each_credential = pytest.mark.parametrize(("start", "name", "credential", "who"), [_case(*case) for case in CASES])
 
 
 def expected(call: Call, who: str) -> str | None:
@@ -135,9 +149,7 @@ def expected(call: Call, who: str) -> str | None:
 
 
 @pytest.mark.req("AUTH-01", "AUTH-03", "AUTH-05", "AUTH-07", "AUTH-08", "AUTH-10", "AUTH-42", "ACCT-02", "CHAT-04")
-@pytest.mark.parametrize(
-    ("start", "name", "credential", "who"), CASES, ids=[f"{start.value}-{name}" for start, name, _, _ in CASES]
-)
+@each_credential
 async def test_a_credential_may_what_the_policies_say(
     start: Start, name: str, credential: Credential, who: str, opening: Opening
 ) -> None:
@@ -178,6 +190,7 @@ async def test_the_header_counts_before_the_cookie_and_the_cookie_before_the_que
     assert await code(bad, good, good) == await code(None, bad, good) == "unauthenticated"
 
 
+@local(Local.ALONE)
 @pytest.mark.req("AUTH-09", "AUTH-26", "AUTH-39", "CLAIM-28")
 async def test_before_identity_is_ready_only_what_is_open_answers(opening: Opening) -> None:
     async with opening(Start.UNREADY) as subject:
@@ -190,9 +203,7 @@ async def test_before_identity_is_ready_only_what_is_open_answers(opening: Openi
 
 
 @pytest.mark.req("WS-01", "WS-02", "WS-03", "WS-04")
-@pytest.mark.parametrize(
-    ("start", "name", "credential", "who"), CASES, ids=[f"{start.value}-{name}" for start, name, _, _ in CASES]
-)
+@each_credential
 async def test_a_socket_of_nobody_is_closed_with_4001(
     start: Start, name: str, credential: Credential, who: str, opening: Opening
 ) -> None:

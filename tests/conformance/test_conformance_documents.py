@@ -134,6 +134,6 @@ async def test_the_page_shows_everything_and_loads_nothing(subject: Subject) -> 
 @pytest.mark.req("HEALTH-01", "HEALTH-02", "HEALTH-03", "HEALTH-04")
 async def test_health_answers_anyone_under_any_name(subject: Subject) -> None:
     first = await subject.anyone.ok("health.get")
-    assert (first["status"], first["version"]) == ("ok", "0.1.0")
+    assert first["status"] == "ok"
     assert await subject.anyone.with_(host="elsewhere.example").ok("health.get") == first
     assert await subject.anyone.with_(host="").ok("health.get") == first

@@ -1,12 +1,13 @@
 """Odd ids, texts, types and numbers in every place that takes one: documented answers, never a 5xx, never syntax."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 import trio
 
 from tests.conformance.conftest import Opening
-from tests.conformance.recipes import bare, example_of, path_names, query_of, start_of, valid
+from tests.conformance.recipes import Request, bare, example_of, path_names, query_of, start_of, valid
 from tests.conformance.subject import Subject, new_session
 from tests.contract.spec_reader import complaints
 from tests.spec_replies import BY_ID
@@ -93,10 +94,19 @@ def request_schema(operation_id: str) -> dict[str, Any]:
     return schema
 
 
-async def check_body(subject: Subject, operation_id: str, field: str, value: Any) -> None:
+CHECKING = ("accounts.change_password", "auth.login")  # passwords, and slower the more of them are wrong
+
+
+async def request_for(subject: Subject, operation_id: str) -> Request:
+    """One that touches nobody but who is made for it."""
+    return bare(subject, operation_id) if operation_id == "setup.claim" else await valid(subject, operation_id)
+
+
+async def check_body(request: Request, field: str, value: Any) -> None:
     """A body that does not fit its schema is 422 and says where; one that fits is never called unfit."""
-    request = bare(subject, operation_id)
-    body = {**example_of(BY_ID[operation_id]), field: value}
+    operation_id, body = request.operation_id, {**request.body, field: value}
+    if (operation_id, field, value) == ("chat.send", "session_id", None):
+        return  # the server chooses a session, which may be anybody's
     answer = await request.client.call(operation_id, body, path=request.path)
     assert answer.status < 500
     unfit = complaints(request_schema(operation_id), body) != []
@@ -105,22 +115,32 @@ async def check_body(subject: Subject, operation_id: str, field: str, value: Any
         assert ["body", field] in [problem["loc"][:2] for problem in answer.json["detail"]]
 
 
+async def check_bodies(subject: Subject, operation_ids: Iterable[str], value: Any) -> None:
+    for operation_id in operation_ids:
+        request = await request_for(subject, operation_id)
+        for field in fields(operation_id):
+            await check_body(request, field, value)
+    await is_well(subject)
+
+
 @pytest.mark.req("GEN-01", "GEN-12")
 @each_text
 async def test_odd_texts_in_bodies_are_data(text: str, subject: Subject) -> None:
-    for operation_id in TAKING:
-        for field in fields(operation_id):
-            await check_body(subject, operation_id, field, text)
-    await is_well(subject)
+    await check_bodies(subject, [operation_id for operation_id in TAKING if operation_id not in CHECKING], text)
 
 
+@pytest.mark.wrong_passwords
+@pytest.mark.req("GEN-01", "GEN-12")
+@each_text
+async def test_odd_texts_are_wrong_passwords(text: str, subject: Subject) -> None:
+    await check_bodies(subject, CHECKING, text)
+
+
+@pytest.mark.wrong_passwords
 @pytest.mark.req("GEN-01", "GEN-04")
 @pytest.mark.parametrize("value", WRONG_TYPES.values(), ids=WRONG_TYPES)
 async def test_wrong_types_in_bodies_are_422(value: Any, subject: Subject) -> None:
-    for operation_id in TAKING:
-        for field in fields(operation_id):
-            await check_body(subject, operation_id, field, value)
-    await is_well(subject)
+    await check_bodies(subject, TAKING, value)
 
 
 @pytest.mark.req("GEN-04")
@@ -217,7 +237,7 @@ async def test_many_at_once_are_as_good_as_one_after_the_other(opening: Opening)
             for number in range(20):
                 nursery.start_soon(make, number)
         feed = await subject.owner.ok("sessions.list")
-        assert {row["id"] for row in feed["sessions"]} == {"main", *made}
+        assert {row["id"] for row in feed["sessions"]} >= set(made)
         assert len(set(made)) == 20
         for session_id in made:
             messages = (await subject.owner.ok("sessions.messages", path={"session_id": session_id}))["messages"]

@@ -8,8 +8,8 @@ import pytest
 from nerve.contract.generated.routes import ROUTES
 from nerve.routes import ENDPOINTS
 from tests.conformance import scenarios_people, scenarios_shared, scenarios_work
-from tests.conformance.conftest import Opening
-from tests.conformance.subject import Scenario, Start
+from tests.conformance.conftest import Opening, local, starting_marks
+from tests.conformance.subject import Local, Scenario
 from tests.spec_replies import BY_ID, Documented, documented_replies, errors_of
 
 DOCUMENTED = sorted(documented_replies())
@@ -84,10 +84,12 @@ PROVES: Mapping[Documented, pytest.MarkDecorator] = {
 }
 
 
+@local(Local.CODE)
 def test_every_operation_is_bound() -> None:
     assert sorted(endpoint.route.operation_id for endpoint in ENDPOINTS) == sorted(BY_ID)
 
 
+@local(Local.CODE)
 def test_both_readers_of_the_spec_find_the_same_errors() -> None:
     generated = {r.operation_id: {code.value: kind.value for code, kind in r.errors.items()} for r in ROUTES}
     assert {operation_id: errors_of(operation_id) for operation_id in BY_ID} == generated
@@ -98,10 +100,14 @@ def test_every_documented_reply_has_a_scenario() -> None:
 
 
 def _case(documented: Documented) -> Any:
-    scenario = SCENARIOS.get(documented)  # one that is missing fails the test above
-    local = scenario is not None and (scenario.local or scenario.start is not Start.CLAIMED)
-    marks = [pytest.mark.local] if local else []
-    return pytest.param(documented, marks=[*marks, *([PROVES[documented]] if documented in PROVES else [])])
+    marks = [PROVES[documented]] if documented in PROVES else []
+    if (scenario := SCENARIOS.get(documented)) is not None:  # one that is missing fails the test above
+        marks += starting_marks(scenario.start) if scenario.local is None else [local(scenario.local)]
+    if documented == _promise("setup.claim"):
+        marks.append(pytest.mark.claims)  # the first of those that do
+    if documented.code == "login_busy":
+        marks.append(pytest.mark.wrong_passwords)
+    return pytest.param(documented, marks=marks)
 
 
 @pytest.mark.req("GEN-01", "GEN-08", "AUTH-01", "AUTH-09", "ACCT-02", "ACCT-04", "ACTOR-01", "ACTOR-04")

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.conftest import local
 from tests.conformance.scenarios_frames import left, talking
-from tests.conformance.subject import SocketTalk, Subject, new_person, new_session, script
+from tests.conformance.subject import Local, SocketTalk, Subject, new_person, new_session, script
 from tests.spec_client import SocketClient
 
 GLOBAL = {"session_running"}
@@ -72,7 +73,7 @@ async def test_a_socket_keeps_the_actor_that_it_came_as(subject: Subject) -> Non
         assert (await owner.until("user_message"))["actor_id"] == account["actor_id"]
 
 
-@pytest.mark.local
+@local(Local.FAULTS)
 @pytest.mark.req("WS-36")
 async def test_a_refusal_is_for_its_sender_and_its_removal_comes_first(subject: Subject) -> None:
     async with talking(subject) as talk, talking(subject, session_id=talk.session_id) as tab:
@@ -84,7 +85,7 @@ async def test_a_refusal_is_for_its_sender_and_its_removal_comes_first(subject: 
         assert await heard(tab) == []
 
 
-@pytest.mark.local
+@local(Local.FAULTS)
 @pytest.mark.req("WS-36")
 async def test_what_waits_at_the_end_is_refused_in_the_same_order(subject: Subject) -> None:
     async with talking(subject) as talk:
@@ -101,8 +102,8 @@ async def test_what_waits_at_the_end_is_refused_in_the_same_order(subject: Subje
         await talk.socket.expect_close(1012)
 
 
+@local(Local.KEYS)
 @pytest.mark.req("WS-07")
-@pytest.mark.local
 async def test_no_token_comes_over_a_socket(subject: Subject) -> None:
     me = (await subject.owner.ok("auth.me"))["account"]
     old = subject.anyone.with_(token=subject.keys.session(me["id"], age_seconds=3000, life_seconds=3600))

@@ -8,8 +8,9 @@ import pytest
 import trio
 from attrs import define, field
 
+from tests.conformance.conftest import local
 from tests.conformance.scenarios_frames import talking
-from tests.conformance.subject import SocketTalk, Subject, new_person, new_session, script
+from tests.conformance.subject import Local, SocketTalk, Subject, new_person, new_session, script
 from tests.spec_client import Answer, SpecClient
 
 PEOPLE, DEEDS, SESSIONS = 3, 40, 4
@@ -148,6 +149,7 @@ class Person:
             await self.talk.socket.receive_json(within=10 * QUIET_SECONDS)
 
 
+@local(Local.CLOCK)
 @pytest.mark.slow
 @pytest.mark.req("GEN-11", "WS-09")
 @pytest.mark.parametrize("seed", range(6))
@@ -155,7 +157,7 @@ async def test_a_storm_leaves_everything_in_order(seed: int, subject: Subject) -
     await weather(Storm(subject, random.Random(seed)))
 
 
-@pytest.mark.local
+@local(Local.FAULTS)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 async def test_a_storm_over_a_failing_disk_leaves_everything_in_order(seed: int, subject: Subject) -> None:

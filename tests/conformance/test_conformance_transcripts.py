@@ -7,8 +7,8 @@ import pytest
 import trio
 from attrs import define, field, frozen
 
-from tests.conformance.conftest import Opening
-from tests.conformance.subject import SocketTalk, Start, Subject, new_session
+from tests.conformance.conftest import Opening, local
+from tests.conformance.subject import Local, SocketTalk, Start, Subject, new_session
 from tests.conformance.transcripts import Cast, Performance
 from tests.contract.spec_reader import TRANSCRIPTS
 
@@ -170,6 +170,7 @@ def test_every_transcript_is_staged() -> None:
     assert STAGINGS.keys() == TRANSCRIPTS.keys()
 
 
+@local(Local.FAULTS)
 @pytest.mark.slow
 @pytest.mark.req("WS-41", "WS-43", "WS-44", "WS-45")
 @pytest.mark.parametrize("name", TRANSCRIPTS)

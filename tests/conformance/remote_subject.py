@@ -1,0 +1,145 @@
+"""A server at an address as a subject of scenarios.
+
+It is never harmed: what a scenario made is deleted or disabled behind it, nothing is shut down, and nothing is said to
+sessions and accounts that the suite has not made (``main`` is bound, and refuses to be deleted).
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+import trio
+from attrs import define, field
+
+from tests.asgi_wire import Reply, Request
+from tests.conformance.by_address import Server, Unfit
+from tests.conformance.subject import Faults, Keys, Local, Start
+from tests.remote_wire import LocalOnly, RemoteWire
+from tests.spec_client import SpecClient, SpecObserver
+from tests.spec_replies import BY_ID
+
+CLEANING_SECONDS = 30.0
+
+
+@define(eq=False)
+class Traces:
+    """Observes what scenarios make, whoever makes it; before the referee, so that also what it dislikes is known."""
+
+    server: Server
+    sessions: list[str] = field(factory=list)
+    accounts: list[str] = field(factory=list)
+
+    def replied(self, request: Request, reply: Reply) -> None:
+        if request.method != "POST" or reply.status >= 300:
+            return
+        if request.path == BY_ID["sessions.create"].path:
+            self._note(self.sessions, reply, "id")
+        elif request.path == BY_ID["accounts.create"].path:
+            self._note(self.accounts, reply, "id")
+        elif request.path == BY_ID["setup.claim"].path:
+            tokens: list[str] = []
+            self._note(tokens, reply, "token")
+            for token in tokens:
+                self.server.claimed_with(token)
+
+    def _note(self, found: list[str], reply: Reply, key: str) -> None:
+        try:
+            body = json.loads(reply.body)
+        except ValueError:
+            return
+        if isinstance(body, dict) and isinstance(body.get(key), str):
+            found.append(body[key])
+
+    def client_frame(self, text: str) -> None:
+        """Frames make nothing that lasts."""
+
+    def server_frame(self, text: str) -> None:
+        """Frames make nothing that lasts."""
+
+    async def wipe(self, wire: RemoteWire) -> None:
+        """Delete the sessions, disable the accounts.  What does not work is kept in mind."""
+        with trio.move_on_after(CLEANING_SECONDS, shield=True):
+            while self.sessions:
+                await self._undo(wire, "sessions.delete", "session", session_id=self.sessions[-1])
+                self.sessions.pop()
+            while self.accounts:
+                await self._undo(wire, "accounts.disable", "account", account_id=self.accounts[-1])
+                self.accounts.pop()
+                self.server.disabled += 1
+        self.server.kept += [*self.sessions, *self.accounts]
+
+    async def _undo(self, wire: RemoteWire, operation_id: str, what: str, **path: str) -> None:
+        call = BY_ID[operation_id]
+        try:
+            reply = await wire.request(call.method.upper(), call.path.format(**path))
+            status = reply.status
+        except (httpx.TransportError, trio.TooSlowError):
+            status = 0
+        if status not in (200, 404):
+            self.server.kept.append(f"{what} {' '.join(path.values())}")
+
+
+@define(eq=False)
+class RemoteSubject:
+    """Implements ``Subject``."""
+
+    start: Start
+    anyone: SpecClient
+    _server: Server
+    _owner: SpecClient | None
+
+    @property
+    def owner(self) -> SpecClient:
+        if self._owner is None:
+            raise LocalOnly("nobody owns the instance yet")
+        return self._owner
+
+    @property
+    def claim(self) -> dict[str, str]:
+        return self._server.given.claim
+
+    @property
+    def keys(self) -> Keys:
+        raise LocalOnly(Local.KEYS.value)
+
+    @property
+    def faults(self) -> Faults:
+        raise LocalOnly(Local.FAULTS.value)
+
+    async def setup_token(self) -> str:
+        assert self._server.given.setup_token is not None
+        return self._server.given.setup_token
+
+    def unique(self, prefix: str) -> str:
+        return self._server.unique(prefix)
+
+
+def require(server: Server, start: Start, settings: Mapping[str, str]) -> None:
+    """Skip what this server can't begin with."""
+    if settings:
+        pytest.skip(f"local: {Local.SETTINGS.value}")
+    if start is Start.UNCLAIMED and server.claimed:
+        pytest.skip("needs an unclaimed server, with its --setup-token; one claim is all that it takes")
+    if start not in (Start.CLAIMED, Start.UNCLAIMED):
+        pytest.skip(f"local: {Local.ALONE.value}")
+
+
+@asynccontextmanager
+async def opened_by_address(server: Server, start: Start, settings: Mapping[str, str]) -> AsyncIterator[RemoteSubject]:
+    """The server at its start, as far as it can be brought there; at the end it is as it was before."""
+    require(server, start, settings)
+    try:
+        token = server.owner() if start is Start.CLAIMED else None
+    except Unfit as unfit:
+        pytest.fail(f"{server.address.url}: {unfit}", pytrace=False)
+    async with server.address.http() as http:
+        traces = Traces(server)
+        wire = RemoteWire(server.address, http, (traces, SpecObserver()))
+        anyone = SpecClient(wire)
+        try:
+            yield RemoteSubject(start, anyone, server, None if token is None else anyone.with_(token=token))
+        finally:
+            if server.claimed:
+                await traces.wipe(RemoteWire(server.address, http, token=server.owner()))
