@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ async def _idle(site: Site, say: Callable[[str], None]) -> None:
     session_id = await trio.to_thread.run_sync(_new_session, site)
     seen: list[str] = []
     async with site.socket() as live, trio.open_nursery() as nursery:
-        nursery.start_soon(trio.to_thread.run_sync, _listen, site, session_id, seen)
+        nursery.start_soon(partial(trio.to_thread.run_sync, _listen, site, session_id, seen, abandon_on_cancel=True))
         await trio.sleep(QUIET_SECONDS)
         frames = [frame async for frame in await live.turn(session_id, WAKE)]
         assert isinstance(frames[-1], DoneFrame)
