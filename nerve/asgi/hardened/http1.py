@@ -19,6 +19,20 @@ _LENGTH = re.compile(rb"\r\n(?i:content-length):[\t ]*([^\r]*)")
 _ABSOLUTE = re.compile(rb"(?i:https?)://[^/?#]+")
 _END = b"\r\n\r\n"
 _LENGTH_DIGITS = 18
+_SPECIAL = frozenset(
+    {
+        b"host",
+        b"connection",
+        b"upgrade",
+        b"expect",
+        b"content-length",
+        b"transfer-encoding",
+        b"sec-websocket-key",
+        b"sec-websocket-version",
+        b"sec-websocket-protocol",
+        b"sec-websocket-extensions",
+    }
+)
 _EMPTY = SizedBody(0)
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -134,13 +148,17 @@ class Http1:
         if not isinstance(request, h11.Request):
             raise BadRequest(400, "the request's head is malformed")
         headers = list(request.headers)
-        head = Head(request.method.decode("ascii"), request.target, request.http_version.decode("ascii"), headers)
+        special: dict[bytes, list[bytes]] = {}
+        for name, value in headers:
+            if name in _SPECIAL:
+                special.setdefault(name, []).append(value)
+        method, version = request.method.decode("ascii"), request.http_version.decode("ascii")
+        head = Head(method, request.target, version, headers, special)
         _check_line(head)
         self._body = body = _body_of(head, [length.strip(b" \t") for length in _LENGTH.findall(raw)])
-        names = [name for name, _ in headers]
-        self._expects = b"expect" in names and _expects(head) and not body.complete
-        old = head.version == "1.0"
-        close = old or (b"connection" in names and b"close" in head.tokens(b"connection"))
+        self._expects = b"expect" in special and _expects(head) and not body.complete
+        old = version == "1.0"
+        close = old or b"close" in head.tokens(b"connection")
         self.response = Response(head_only=head.method == "HEAD", old=old, close=close)
         return head
 
