@@ -56,7 +56,7 @@ class Watch:
         self._until_left = until_left
         self._work = trio.CancelScope()
         self._standing: trio.CancelScope | None = None
-        self._stood_down = trio.Event()
+        self._stood_down: trio.Event | None = None
         self.since = 0.0
         self.over = False
 
@@ -67,6 +67,7 @@ class Watch:
     async def stand(self) -> None:
         if self.over:
             return
+        self._stood_down = trio.Event()
         try:
             with trio.CancelScope() as self._standing:
                 if await self._until_left():
@@ -84,7 +85,7 @@ class Watch:
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         self.over = True
-        if self._standing is not None:
+        if self._standing is not None and self._stood_down is not None:
             # The next one to read is the connection itself.
             self._standing.cancel()
             with trio.CancelScope(shield=True):
