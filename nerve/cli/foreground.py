@@ -11,6 +11,7 @@ from attrs import frozen
 
 from nerve import __version__
 from nerve.app import OpenHouse, open_house
+from nerve.asgi.hardened.limits import Limits
 from nerve.asgi.server import CannotListen, Listening, Tls, bind, raise_file_limit, serve
 from nerve.cli.daemon import DaemonRecord, announced
 from nerve.cli.invocation import Failed
@@ -121,7 +122,8 @@ async def _serve_inside(
     )
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(partial(serve, house.app, listening, until=drained.wait), name="server")
+            serving = partial(serve, house.app, listening, until=drained.wait, limits=_limits(config))
+            await nursery.start(serving, name="server")
             with announced(config.paths, record):
                 log.info("nerve %s listens on %s", __version__, listening.address)
                 await stopping.wait()
@@ -131,6 +133,11 @@ async def _serve_inside(
         # However it falls, a client that does not read must not keep it from falling.
         _last_resort(GRACE_SECONDS)
         raise
+
+
+def _limits(config: Config) -> Limits:
+    gateway = config.gateway
+    return Limits(connections=gateway.max_connections, connections_per_peer=gateway.max_connections_per_peer)
 
 
 def _tls(config: Config) -> Tls | None:
