@@ -48,8 +48,13 @@ class Reply:
         return {name.decode("ascii"): value.decode("latin-1") for name, value in self.raw_headers}
 
     @property
+    def media_type(self) -> str:
+        """Without its parameters, such as a charset."""
+        return self.headers.get("content-type", "").partition(";")[0].rstrip().lower()
+
+    @property
     def json(self) -> Any:
-        assert self.headers.get("content-type") == "application/json", self
+        assert self.media_type == "application/json", self
         return jsonlib.loads(self.body)
 
     @property

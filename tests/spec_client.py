@@ -32,7 +32,9 @@ from tests.spec_replies import (
 __all__ = ["Answer", "SocketClient", "SpecClient", "SpecObserver", "SpecViolation", "Wire", "judge", "judged"]
 
 STREAM_SECONDS = 1.0
-_EVERYWHERE = {
+LONGEST_TARGET = 8000  # bytes that a server has to take (RFC 9112 3)
+# What this implementation adds to every reply; spec/ promises none of it.
+_OURS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
@@ -42,12 +44,18 @@ _EVERYWHERE = {
 
 @frozen
 class SpecObserver:
-    """Judges every reply and, by a referee of its own for each, every socket.  ``mode`` is the server's auth mode."""
+    """Judges every reply and, by a referee of its own for each, every socket.
+
+    ``mode`` is the server's auth mode; ``ours``: this implementation, which keeps more than spec/ promises.
+    """
 
     mode: str = "local"
+    ours: bool = True
 
     def replied(self, request: Request, reply: Reply) -> None:
         judge(self.mode, request, reply)
+        if self.ours:
+            judge_headers(request, reply)
 
     def of_socket(self, request: Request) -> SocketReferee:
         return SocketReferee()
@@ -61,10 +69,10 @@ class SpecObserver:
 
 def judge(mode: str, request: Request, reply: Reply) -> Documented | None:
     """Which promise the reply keeps; None for one that stands before any operation.  Raises SpecViolation."""
-    where = f"{request.method} {request.path[:200]} answered {reply.status} {reply.body[:500]!r}"
-    for name, value in _EVERYWHERE.items():
-        _require(reply.headers.get(name) == value, f"{name} is missing", where)
-    _require("x-request-id" in reply.headers, "it has no request id", where)
+    where = _told(request, reply)
+    if reply.status == 414 and len(request.path) + len(request.query) > LONGEST_TARGET:
+        _require(_json(reply, where).keys() == {"detail"}, "an error has a detail", where)
+        return None
     resource = find(mode, request.path)
     if resource is None:
         _before_routing(request, reply, where, "not_found", "wrong_host")
@@ -86,12 +94,25 @@ def judge(mode: str, request: Request, reply: Reply) -> Documented | None:
     return _error(call.id, reply, where)
 
 
+def judge_headers(request: Request, reply: Reply) -> None:
+    """Raises SpecViolation if the reply lacks what every one of this implementation has."""
+    for name, value in _OURS.items():
+        _require(reply.headers.get(name) == value, f"{name} is missing", _told(request, reply))
+    _require("x-request-id" in reply.headers, "it has no request id", _told(request, reply))
+
+
+def _told(request: Request, reply: Reply) -> str:
+    return f"{request.method} {request.path[:200]} answered {reply.status} {reply.body[:500]!r}"
+
+
 def judged(response: httpx.Response, mode: str = "local") -> httpx.Response:
     """The response, if it keeps a promise.  Raises SpecViolation."""
     request = response.request
     path = request.url.raw_path.decode("ascii").partition("?")[0]
     headers = tuple((name.lower(), value) for name, value in response.headers.raw)
-    judge(mode, Request(request.method, path), Reply(response.status_code, headers, response.content))
+    sent, got = Request(request.method, path), Reply(response.status_code, headers, response.content)
+    judge(mode, sent, got)
+    judge_headers(sent, got)
     return response
 
 
@@ -102,7 +123,7 @@ def _statuses(operation_id: str) -> set[int]:
 
 def _success(operation_id: str, reply: Reply, where: str) -> Documented:
     media_type = media_type_of(operation_id, reply.status)
-    _require(reply.headers.get("content-type", "").partition(";")[0] == media_type, f"it is no {media_type}", where)
+    _require(reply.media_type == media_type, f"it is no {media_type}", where)
     _require("retry-after" not in reply.headers, "a success has nothing to retry", where)
     body = reply.json if media_type == "application/json" else reply.text
     found = list(body_complaints(operation_id, reply.status, body))
@@ -149,7 +170,7 @@ def _retry_after(reply: Reply, name: str, where: str) -> None:
 
 
 def _json(reply: Reply, where: str) -> Any:
-    _require(reply.headers.get("content-type") == "application/json", "an error is JSON", where)
+    _require(reply.media_type == "application/json", "an error is JSON", where)
     try:
         return jsonlib.loads(reply.body)
     except ValueError:

@@ -133,6 +133,25 @@ def opening(tmp_path: Path, server: Server | None) -> Opening:
     return open_one
 
 
+@pytest.fixture(autouse=True)
+def given_server_is_ready(request: pytest.FixtureRequest) -> None:
+    """By address: it is where the test needs it, or the test is skipped."""
+    if "opening" not in request.fixturenames or (server := request.getfixturevalue("server")) is None:
+        return
+    if _before_the_claim(request.node):
+        if server.claimed:
+            pytest.skip("needs an unclaimed server, given with its --setup-token; and it can be claimed once")
+        return
+    try:
+        server.owner()
+    except Unfit as unfit:
+        pytest.fail(f"{server.address.url}: {unfit}", pytrace=False)
+
+
+def _before_the_claim(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in ("unclaimed", "claims"))
+
+
 @pytest.fixture
 async def subject(opening: Opening) -> AsyncIterator[Subject]:
     """A server that somebody has claimed."""

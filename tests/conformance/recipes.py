@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from tests.conformance.subject import PASSWORD, SocketTalk, Start, Subject, new_person, new_session, script
+from tests.conformance.subject import PASSWORD, SocketTalk, Start, Subject, new_account, new_person, new_session, script
 from tests.contract.spec_reader import Call
 from tests.spec_client import Answer, SpecClient
 from tests.spec_replies import BY_ID
@@ -97,8 +97,7 @@ async def _session(subject: Subject) -> str:
 
 
 async def _account(subject: Subject) -> str:
-    _, account = await new_person(subject)
-    return str(account["id"])
+    return str((await new_account(subject))["id"])
 
 
 THINGS: Mapping[str, Callable[[Subject], Awaitable[str]]] = {"session_id": _session, "account_id": _account}
@@ -119,7 +118,7 @@ async def _claim(subject: Subject, call: Call) -> Request:
 
 
 async def _sign_in(subject: Subject, call: Call) -> Request:
-    _, account = await new_person(subject)
+    account = await new_account(subject)
     body = {**example_of(call), "username": account["username"], "password": PASSWORD}
     return Request(subject.anyone, call.id, body=body)
 

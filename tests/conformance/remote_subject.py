@@ -9,12 +9,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import httpx
-import pytest
 import trio
 from attrs import define, field
 
 from tests.asgi_wire import Reply, Request
-from tests.conformance.by_address import Server, Unfit
+from tests.conformance.by_address import Server
 from tests.conformance.subject import Faults, Keys, Local, Start
 from tests.remote_wire import LocalOnly, RemoteWire
 from tests.spec_client import SpecClient, SpecObserver
@@ -116,27 +115,22 @@ class RemoteSubject:
         return self._server.unique(prefix)
 
 
-def require(server: Server, start: Start, settings: Mapping[str, str]) -> None:
-    """Skip what this server can't begin with."""
+def _require(server: Server, start: Start, settings: Mapping[str, str]) -> None:
+    """Scenarios that need anything else say so by their marks, and have been skipped."""
     if settings:
-        pytest.skip(f"local: {Local.SETTINGS.value}")
-    if start is Start.UNCLAIMED and server.claimed:
-        pytest.skip("needs an unclaimed server, with its --setup-token; one claim is all that it takes")
-    if start not in (Start.CLAIMED, Start.UNCLAIMED):
-        pytest.skip(f"local: {Local.ALONE.value}")
+        raise LocalOnly(Local.SETTINGS.value)
+    if start not in (Start.CLAIMED, Start.UNCLAIMED) or (start is Start.UNCLAIMED and server.claimed):
+        raise LocalOnly(f"{start}: {Local.ALONE.value}")
 
 
 @asynccontextmanager
 async def opened_by_address(server: Server, start: Start, settings: Mapping[str, str]) -> AsyncIterator[RemoteSubject]:
     """The server at its start, as far as it can be brought there; at the end it is as it was before."""
-    require(server, start, settings)
-    try:
-        token = server.owner() if start is Start.CLAIMED else None
-    except Unfit as unfit:
-        pytest.fail(f"{server.address.url}: {unfit}", pytrace=False)
+    _require(server, start, settings)
+    token = server.owner() if start is Start.CLAIMED else None
     async with server.address.http() as http:
         traces = Traces(server)
-        wire = RemoteWire(server.address, http, (traces, SpecObserver()))
+        wire = RemoteWire(server.address, http, (traces, SpecObserver(ours=False)))
         anyone = SpecClient(wire)
         try:
             yield RemoteSubject(start, anyone, server, None if token is None else anyone.with_(token=token))

@@ -6,7 +6,7 @@ from typing import Any
 import trio
 
 from tests.conformance.recipes import example_of, valid
-from tests.conformance.subject import PASSWORD, Local, Play, Scenario, Start, Subject, new_person
+from tests.conformance.subject import PASSWORD, Local, Play, Scenario, Start, Subject, new_account, new_person
 from tests.contract.spec_reader import ERRORS
 from tests.spec_client import Answer, SpecClient
 from tests.spec_replies import BY_ID, Documented
@@ -69,7 +69,7 @@ async def create_with_a_taken_name(subject: Subject) -> Answer:
 
 async def rename_to_a_taken_name(subject: Subject) -> Answer:
     taken = (await subject.owner.ok("accounts.me"))["username"].capitalize()
-    _, account = await new_person(subject)
+    account = await new_account(subject)
     return await subject.owner.call("accounts.update", {"username": taken}, path={"account_id": account["id"]})
 
 
@@ -94,7 +94,7 @@ async def disable_the_last_account(subject: Subject) -> Answer:
 
 
 async def enable_a_passwordless_account_among_others(subject: Subject) -> Answer:
-    _, account = await new_person(subject)
+    account = await new_account(subject)
     path = {"account_id": account["id"]}
     await subject.owner.ok("accounts.disable", path=path)
     await subject.faults.forget_password(account["id"])

@@ -148,10 +148,16 @@ async def new_session(client: SpecClient, **body: Any) -> str:
 
 async def new_person(subject: Subject) -> tuple[SpecClient, dict[str, Any]]:
     """Somebody else with an account of their own, signed in; and the account."""
-    username = subject.unique("person-")
-    account = await subject.owner.ok("accounts.create", {"username": username, "password": PASSWORD})
-    token = (await subject.anyone.ok("auth.login", {"username": username, "password": PASSWORD}))["token"]
+    account = await new_account(subject)
+    token = (await subject.anyone.ok("auth.login", {"username": account["username"], "password": PASSWORD}))["token"]
     return subject.anyone.with_(token=token), account
+
+
+async def new_account(subject: Subject) -> dict[str, Any]:
+    """With PASSWORD."""
+    body = {"username": subject.unique("person-"), "password": PASSWORD}
+    account: dict[str, Any] = await subject.owner.ok("accounts.create", body)
+    return account
 
 
 def script(*steps: str) -> str:

@@ -10,7 +10,7 @@ from tests.conformance.subject import Local, Start, Subject
 from tests.spec_replies import BY_ID, find, modes_of, resources
 
 STANDARD = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-STRANGE = {"TRACE", "CONNECT", "PROPFIND", "get", "BREW", "_"}
+STRANGE = {"TRACE", "PROPFIND", "get", "BREW", "_"}
 GETS = [operation_id for operation_id, call in BY_ID.items() if call.method == "get"]
 STARTS = {"local": Start.CLAIMED, "external": Start.EXTERNAL}
 each_mode = pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def strays(template: str) -> Iterator[str]:
     yield "/" + path
     yield path.replace("/api/", "/API/")
     yield path.replace("/api/", "/api//")
-    yield path.replace("/", "%2F")
+    yield "/" + path[1:].replace("/", "%2F")
     yield path + "/more/than/there/is"
     yield path + "%"
     yield path + "%zz"
@@ -77,7 +77,7 @@ async def test_head_is_a_get_without_its_body(operation_id: str, subject: Subjec
         got = await each.send()
         head = await each.client.send("HEAD", _path(each))
         assert (head.status, head.reply.body) == (got.status, b"")
-        changing = {"x-request-id", "date"}
+        changing = {"x-request-id", "date", "transfer-encoding"}  # the last is of the connection, and no body is coming
         assert {n: v for n, v in head.reply.headers.items() if n not in changing} == {
             n: v for n, v in got.reply.headers.items() if n not in changing
         }
