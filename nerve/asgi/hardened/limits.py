@@ -16,7 +16,7 @@ class Limits:
     head_seconds: float = 10.0
     # A connection between and within its requests
     tls_seconds: float = 10.0
-    idle_seconds: float = 75.0
+    idle_seconds: float = 130.0  # longer than proxies keep a line for its next request, which ours would cut off
     body_seconds: float = 120.0
     requests: int = 10_000
     pipelined_bytes: int = 64 * KIB
