@@ -33,6 +33,7 @@ CLIENT = "127.0.0.2"  # the proxy itself connects from 127.0.0.1
 FOREIGN = "https://evil.example.org"
 START_SECONDS = 20.0
 REQUEST_SECONDS = 20.0
+LEASH = ["timeout", "15m"] if shutil.which("timeout") else []  # for a run of tests that is killed itself
 
 # Nothing here changes what a proxy does with a request: where it may write, and under whom it runs.
 NGINX_FRAME = """{user}
@@ -225,7 +226,12 @@ def running(kind: Kind, root: Path, upstream: str, change: Callable[[str], str] 
     env = {"PATH": os.environ["PATH"], "HOME": str(root), "XDG_DATA_HOME": str(root), "XDG_CONFIG_HOME": str(root)}
     with open(root / "output.log", "wb") as log:
         process = subprocess.Popen(
-            [program, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            [*LEASH, program, *arguments],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
     proxy = Proxy(kind.name, root, port, process, authority)
     try:
