@@ -37,4 +37,5 @@ bench:
 	$(PYTHON) -m benchmarks
 
 soak:  ## The long proofs in full, about half an hour; CI and ./test run a sample of each
+	$(PYTHON) tools/set_up.py soak
 	NERVE_SOAK=whole $(PYTHON) -m pytest -m soak
