@@ -47,24 +47,35 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def given_by(config: pytest.Config) -> Given | None:
-    """None: in memory.  Raises pytest.UsageError for an address that is none."""
+    """None: in memory.  Raises pytest.UsageError for what can't be meant."""
     url = config.getoption("url", None)
     if url is None:
         return None
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
-        raise pytest.UsageError(f"--url: {url!r} is not of the form http://host:port")
     if config.getoption("numprocesses", None):
         raise pytest.UsageError("--url: one server is tested by one process, without -n")
+    if config.getoption("every") < 1:
+        raise pytest.UsageError("--every: 1 is all of them, 2 each second one")
     setup_token, username = config.getoption("setup_token"), config.getoption("username")
     named = setup_token is not None or username is not None
     return Given(
-        f"{parts.scheme}://{parts.netloc}",
+        checked_url(url),
         setup_token,
         config.getoption("token") or (None if named else os.environ.get("NERVE_TOKEN")),
         username,
         config.getoption("password") or (os.environ.get("NERVE_PASSWORD") if named else None),
     )
+
+
+def checked_url(url: str) -> str:
+    """Scheme, host and port.  Raises pytest.UsageError."""
+    try:
+        parts = urlsplit(url)
+        well = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        well = False
+    if not well or parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc:
+        raise pytest.UsageError(f"--url: {url!r} is not of the form http://host:port")
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 @define(eq=False)

@@ -81,11 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "wrong_passwords: fails to sign in so often that the server answers late from then on",
     ):
         config.addinivalue_line("markers", marker)
-
-
-def pytest_report_header(config: pytest.Config) -> str | None:
-    given = given_by(config)
-    return None if given is None else f"conformance of {given.url}"
+    given_by(config)  # what can't be meant is told before anything else happens
 
 
 @pytest.hookimpl(trylast=True)
@@ -164,8 +160,9 @@ async def subject(opening: Opening) -> AsyncIterator[Subject]:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """By address: what was not played and why, and what stays on the server."""
-    if given_by(config) is None:
+    if (given := given_by(config)) is None:
         return
+    terminalreporter.section(f"conformance of {given.url}")
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
     for reason, times in reasons.most_common():
         terminalreporter.write_line(f"not played, {times}: {reason}")
