@@ -38,4 +38,4 @@ bench:
 
 soak:  ## The long proofs in full, about half an hour; CI and ./test run a sample of each
 	$(PYTHON) tools/set_up.py soak
-	NERVE_SOAK=whole $(PYTHON) -m pytest -m soak
+	NERVE_SOAK=whole $(PYTHON) -m pytest -m soak -o faulthandler_timeout=3600
