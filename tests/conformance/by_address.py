@@ -1,6 +1,7 @@
 """A server that is only known by its address: what the command line says of it, and how the suite gets in."""
 
 import os
+import re
 import secrets
 from itertools import count
 from typing import Any
@@ -190,3 +191,13 @@ def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
 def sampled(items: list[pytest.Item], every: int) -> list[pytest.Item]:
     """Each N-th, and the claim in any case."""
     return [item for n, item in enumerate(items) if n % every == 0 or item.get_closest_marker("claims")]
+
+
+_COMPLAINT = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Violation|Error|Only|Refused)\b.*)$")
+
+
+def complaint_of(traceback: str) -> str:
+    """The one line of a failure that says what was wrong: the last exception of a traceback, also within groups."""
+    lines = [line.lstrip(" |E+-").rstrip() for line in traceback.splitlines()]
+    found = [match.group(1) for match in map(_COMPLAINT.match, lines) if match]
+    return found[-1] if found else (lines[-1] if lines else "")

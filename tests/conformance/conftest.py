@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.conformance.by_address import Server, Unfit, add_options, given_by, in_order, sampled
+from tests.conformance.by_address import Server, Unfit, add_options, complaint_of, given_by, in_order, sampled
 from tests.conformance.recipes import start_of
 from tests.conformance.remote_subject import opened_by_address
 from tests.conformance.subject import Local, Start, Subject
@@ -159,10 +159,12 @@ async def subject(opening: Opening) -> AsyncIterator[Subject]:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """By address: what was not played and why, and what stays on the server."""
+    """By address: what was wrong, what was not played and why, and what stays on the server."""
     if (given := given_by(config)) is None:
         return
     terminalreporter.section(f"conformance of {given.url}")
+    for report in [*terminalreporter.getreports("failed"), *terminalreporter.getreports("error")]:
+        terminalreporter.write_line(f"{report.nodeid.rpartition('::')[2]}\n    {complaint_of(report.longreprtext)}")
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
     for reason, times in reasons.most_common():
         terminalreporter.write_line(f"not played, {times}: {reason}")

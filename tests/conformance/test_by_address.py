@@ -11,7 +11,7 @@ import pytest
 from attrs import define, field
 
 from tests.asgi_wire import Reply, Request
-from tests.conformance.by_address import Given, Server, Unfit, checked_url, in_order, sampled
+from tests.conformance.by_address import Given, Server, Unfit, checked_url, complaint_of, in_order, sampled
 from tests.conformance.conftest import local
 from tests.conformance.remote_subject import Traces
 from tests.conformance.subject import Local
@@ -201,3 +201,21 @@ def test_a_sample_has_the_claim() -> None:
     items: list[Any] = [Item(str(number)) for number in range(7)] + [Item("claim", {"claims"})]
     assert [i.name for i in sampled(items, 3)] == ["0", "3", "6", "claim"]  # type: ignore[attr-defined]
     assert sampled(items, 1) == items
+
+
+# --- what is told -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("traceback", "complaint"),
+    [
+        ("E   AssertionError: assert 1 == 2", "AssertionError: assert 1 == 2"),
+        ("    | tests.spec_frames.SpecViolation: GET / answered 200\n    +----", "SpecViolation: GET / answered 200"),
+        ("E   trio.TooSlowError\n\nsomewhere.py:1: TooSlowError", "TooSlowError"),
+        ("KeyError: 'a'\nDuring handling of it:\nValueError: b", "ValueError: b"),
+        ("http://x: it is gone", "http://x: it is gone"),
+        ("", ""),
+    ],
+)
+def test_a_failure_has_one_line_that_says_what_was_wrong(traceback: str, complaint: str) -> None:
+    assert complaint_of(traceback) == complaint
