@@ -1,17 +1,19 @@
 """How the suite gets into a server at an address: whom it refuses, and in which order it plays."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import define, field
 
 from tests.asgi_wire import Reply, Request
-from tests.conformance.by_address import Given, Server, Unfit, checked_url, complaint_of, in_order, sampled
+from tests.conformance.by_address import Given, Server, Unfit, add_options, checked_url, complaint_of, in_order, sampled
 from tests.conformance.conftest import local
 from tests.conformance.remote_subject import Traces
 from tests.conformance.subject import Local
@@ -219,3 +221,25 @@ def test_a_sample_has_the_claim() -> None:
 )
 def test_a_failure_has_one_line_that_says_what_was_wrong(traceback: str, complaint: str) -> None:
     assert complaint_of(traceback) == complaint
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_every_option() -> None:
+    parser = pytest.Parser(_ispytest=True)
+    add_options(parser)
+    (group,) = (group for group in parser._groups if group.name == "conformance")
+    options = {name for option in group.options for name in option.names()}
+    table = {name for line in PAGE.splitlines() if line.startswith("| `-") for name in re.findall(r"--[a-z-]+", line)}
+    assert options == table - {"--tb"}
+
+
+def test_the_page_has_every_reason_for_a_local_scenario() -> None:
+    assert set(re.findall(r"`local\((\w+)\)`", PAGE)) == {why.name for why in Local}
+
+
+def test_the_page_has_every_module_of_scenarios() -> None:
+    there = {path.stem for path in Path(__file__).parent.glob("test_conformance_*.py")}
+    assert set(re.findall(r"`(test_conformance_\w+)`", PAGE)) == there - {"test_conformance_storm"}
+    assert "`..._storm`" in PAGE
