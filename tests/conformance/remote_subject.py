@@ -60,24 +60,24 @@ class Traces:
     async def wipe(self, wire: RemoteWire) -> None:
         """Delete the sessions, disable the accounts.  What does not work is kept in mind."""
         with trio.move_on_after(CLEANING_SECONDS, shield=True):
-            while self.sessions:
-                await self._undo(wire, "sessions.delete", "session", session_id=self.sessions[-1])
-                self.sessions.pop()
-            while self.accounts:
-                await self._undo(wire, "accounts.disable", "account", account_id=self.accounts[-1])
-                self.accounts.pop()
-                self.server.disabled += 1
-        self.server.kept += [*self.sessions, *self.accounts]
+            for session_id in tuple(self.sessions):
+                if await _undone(wire, "sessions.delete", session_id=session_id):
+                    self.sessions.remove(session_id)
+            for account_id in tuple(self.accounts):
+                if await _undone(wire, "accounts.disable", account_id=account_id):
+                    self.accounts.remove(account_id)
+                    self.server.disabled += 1
+        self.server.kept += [f"session {session_id}" for session_id in self.sessions]
+        self.server.kept += [f"account {account_id}" for account_id in self.accounts]
 
-    async def _undo(self, wire: RemoteWire, operation_id: str, what: str, **path: str) -> None:
-        call = BY_ID[operation_id]
-        try:
-            reply = await wire.request(call.method.upper(), call.path.format(**path))
-            status = reply.status
-        except (httpx.TransportError, trio.TooSlowError):
-            status = 0
-        if status not in (200, 404):
-            self.server.kept.append(f"{what} {' '.join(path.values())}")
+
+async def _undone(wire: RemoteWire, operation_id: str, **path: str) -> bool:
+    call = BY_ID[operation_id]
+    try:
+        reply = await wire.request(call.method.upper(), call.path.format(**path))
+    except (httpx.TransportError, trio.TooSlowError):
+        return False
+    return reply.status in (200, 404)
 
 
 @define(eq=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 from attrs import define, field
 
 from tests.asgi_wire import Reply, Request
@@ -17,6 +18,7 @@ from tests.conformance.by_address import Given, Server, Unfit, add_options, chec
 from tests.conformance.conftest import local
 from tests.conformance.remote_subject import Traces
 from tests.conformance.subject import Local
+from tests.remote_wire import Address, RemoteWire
 
 pytestmark = local(Local.CODE)
 
@@ -165,6 +167,26 @@ def test_what_is_made_is_noticed_and_nothing_else() -> None:
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(pytest.UsageError):
         checked_url(url)
+
+
+def test_what_can_not_be_taken_away_again_is_told() -> None:
+    taken = {"DELETE /api/sessions/s2": (200, {}), "POST /api/accounts/a1/disable": (200, {})}
+    with canned({**taken, "DELETE /api/sessions/s1": (500, {})}) as (url, asked):
+        server = Server(Given(url), Address(url))
+
+        async def wipe() -> None:
+            async with server.address.http() as http:
+                await Traces(server, ["s1", "s2"], ["a1", "gone"]).wipe(RemoteWire(server.address, http, token="t1"))
+
+        trio.run(wipe)
+    assert (server.kept, server.disabled) == (["session s1"], 2)
+    assert {credential for _, credential, _ in asked} == {"Bearer t1"}
+    assert [line.rpartition("/api/")[2] for line, _, _ in asked] == [
+        "sessions/s1",
+        "sessions/s2",
+        "accounts/a1/disable",
+        "accounts/gone/disable",
+    ]
 
 
 def test_an_address_is_scheme_host_and_port() -> None:
