@@ -150,7 +150,7 @@ class RemoteWire:
         with trio.fail_after(WAIT_SECONDS):
             return await wrap_client_stream(
                 nursery,
-                stream,  # type: ignore[arg-type]  # over TLS as well
+                stream,
                 host,
                 target,
                 extra_headers=[(name, value) for name, value in request.headers if name != b"host"],

@@ -170,7 +170,10 @@ def test_what_is_no_address_is_refused(url: str) -> None:
 
 
 def test_what_can_not_be_taken_away_again_is_told() -> None:
-    taken = {"DELETE /api/sessions/s2": (200, {}), "POST /api/accounts/a1/disable": (200, {})}
+    taken: dict[str, tuple[int, Any]] = {
+        "DELETE /api/sessions/s2": (200, {}),
+        "POST /api/accounts/a1/disable": (200, {}),
+    }
     with canned({**taken, "DELETE /api/sessions/s1": (500, {})}) as (url, asked):
         server = Server(Given(url), Address(url))
 
@@ -202,7 +205,7 @@ class Item:
     """As much of a pytest.Item as the order looks at."""
 
     name: str
-    marks: frozenset[str] = field(default=frozenset(), converter=frozenset)
+    marks: set[str] = field(factory=set)
 
     def get_closest_marker(self, name: str) -> bool:
         return name in self.marks
@@ -223,7 +226,7 @@ def test_the_claim_comes_after_its_refusals_and_before_the_rest() -> None:
 
 def test_a_sample_has_the_claim() -> None:
     items: list[Any] = [Item(str(number)) for number in range(7)] + [Item("claim", {"claims"})]
-    assert [i.name for i in sampled(items, 3)] == ["0", "3", "6", "claim"]  # type: ignore[attr-defined]
+    assert [i.name for i in sampled(items, 3)] == ["0", "3", "6", "claim"]
     assert sampled(items, 1) == items
 
 
