@@ -4,12 +4,17 @@ import os
 from collections.abc import Callable
 from typing import TypeVar
 
+import pytest
+
 T = TypeVar("T")
 
 SCALE = os.environ.get("NERVE_SOAK", "sample")
 if SCALE not in ("sample", "whole"):
     raise ValueError(f"NERVE_SOAK is sample or whole, not {SCALE!r}")
 WHOLE = SCALE == "whole"
+
+# A proof that says little in a short time: CI leaves it to `make soak`.
+only_whole = pytest.mark.skipif(not WHOLE, reason="part of `make soak` only")
 
 
 def amount(sample: T, whole: T) -> T:

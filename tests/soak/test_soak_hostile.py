@@ -10,9 +10,9 @@ import trio
 
 from tests.hostile.attack import Victim, frame, settled, upgrade
 from tests.hostile.shapes import BAD_CHUNKS, CHUNKED_POST, FAULTS, HANDSHAKES, REFUSED
-from tests.soak.scale import amount
+from tests.soak.scale import amount, only_whole
 
-pytestmark = [pytest.mark.slow, pytest.mark.soak]
+pytestmark = [pytest.mark.slow, pytest.mark.soak, only_whole]
 
 SECONDS = amount(6.0, 240.0)
 ATTACKERS = 40

@@ -20,7 +20,7 @@ from nerve.client import ClientSocket
 from nerve.contract.generated.frames_client import MessageFrame
 from nerve.contract.generated.frames_server import DoneFrame
 from tests.proxies.behind import KINDS, Site, nerve_with, running, settings
-from tests.soak.scale import amount
+from tests.soak.scale import amount, only_whole
 from tests.spec_client import judged
 
 QUIET_SECONDS = amount(sample=16.0, whole=150.0)  # a comment comes within the shorter one
@@ -29,6 +29,7 @@ CHAT = f"#!nerve-scenario\n- wait: {QUIET_SECONDS - 2}\n- say: at last\n"
 WAKE = "#!nerve-scenario\n- say: awake\n"
 
 
+@only_whole
 @pytest.mark.soak
 @pytest.mark.slow
 async def test_silence_through_proxies(tmp_path: Path, say: Callable[[str], None]) -> None:

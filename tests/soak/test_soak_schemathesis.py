@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from tests.live.instance import Instance
-from tests.soak.scale import WHOLE, amount
+from tests.soak.scale import WHOLE, amount, only_whole
 from tests.spec_replies import BY_ID, find, modes_of
 
-pytestmark = [pytest.mark.soak, pytest.mark.slow]
+pytestmark = [pytest.mark.soak, pytest.mark.slow, only_whole]
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = ROOT / ".venv-soak" / "bin" / "schemathesis"
