@@ -181,7 +181,8 @@ def test_a_line_that_is_cut_again_and_again_loses_nothing(seat: Seat) -> None:
             child.wait(10)
     assert child.returncode == 0
     assert out == " ".join(SLOW_WORDS) + "\n"
-    assert err.count("connecting again") == err.count("connected again") == 3
+    # A cut that falls into a reconnection is no loss of its own.
+    assert 1 <= err.count("connecting again") == err.count("connected again") <= 3
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(seat: Seat) -> None:
