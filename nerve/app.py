@@ -59,7 +59,7 @@ class OpenHouse:
 
         Waits at most ``DRAIN_SECONDS`` for the turns and ``FLUSH_SECONDS`` for the sockets.
         """
-        self.supervisor.refuse_new()
+        self.supervisor.reception.close()
         with trio.move_on_after(DRAIN_SECONDS) as patience:
             await self.supervisor.drain()
         if patience.cancelled_caught:

@@ -68,7 +68,7 @@ class HouseFaults:
         self.broken = True
 
     def shut_down(self) -> None:
-        self._house.supervisor.refuse_new()
+        self._house.supervisor.reception.close()
 
     async def close_down(self) -> None:
         await self._house.close_down()

@@ -13,17 +13,21 @@ from typing import Any, Protocol
 
 from attrs import field, frozen
 
-from nerve.contract.generated.entities import FileOperation
+from nerve.contract.generated.entities import FileOperation, InteractionType
 
 __all__ = [
     "AgentAdapter",
     "AgentClient",
     "AgentEvent",
+    "Allowed",
     "Availability",
     "Capabilities",
     "CapabilitiesChanged",
+    "Denied",
     "FileChanged",
     "FileOperation",
+    "InteractionReply",
+    "InteractionRequest",
     "ModelObserved",
     "RuntimeGone",
     "SessionHost",
@@ -32,6 +36,7 @@ __all__ = [
     "ThinkingAdded",
     "ToolFinished",
     "ToolOutputAdded",
+    "ToolResult",
     "ToolStarted",
     "TurnEnded",
     "TurnPrompt",
@@ -154,6 +159,47 @@ class RuntimeGone(Exception):
     def __init__(self, reason: str, *, retryable: bool = True) -> None:
         super().__init__(reason)
         self.retryable = retryable
+
+
+# --- what a runtime asks of its session -------------------------------------------------------------------------
+
+
+@frozen
+class InteractionRequest:
+    """A question to whoever watches the session: it waits until somebody answers (contract chapter WebSocket).
+
+    ``agent_ref`` is the runtime's own id of the sub-agent that asks; None: the orchestrator does.
+    """
+
+    kind: InteractionType
+    tool_name: str
+    tool_input: dict[str, Any]
+    agent_ref: str | None = None
+
+
+@frozen
+class Allowed:
+    """``result`` as the person sent it, cleaned by the rules of the interaction's kind; None: plain approval."""
+
+    result: dict[str, Any] | None = None
+
+
+@frozen
+class Denied:
+    """``message`` reaches the agent verbatim.  Also what a stop, an archive, the hour's end or a shutdown make."""
+
+    message: str
+
+
+InteractionReply = Allowed | Denied
+
+
+@frozen
+class ToolResult:
+    """What a built-in tool answers: text in any case, never an exception."""
+
+    text: str
+    is_error: bool = False
 
 
 # --- what a client is opened with, and asked ----------------------------------------------------------------------

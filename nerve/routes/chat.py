@@ -11,7 +11,7 @@ from nerve.domain.turns import INTERRUPTED_REASON, TurnState
 from nerve.errors import ErrorCode, NerveError
 from nerve.routes.binding import bind
 from nerve.routes.making import session_maker
-from nerve.runtime.supervisor import NewMessage
+from nerve.runtime.reception import NewMessage
 from nerve.runtime.turn import TurnOutcome
 from nerve.services import Services
 
@@ -33,12 +33,12 @@ async def send(services: Services, caller: Caller, params: NoParams, chat: ChatM
         client_msg_id=chat.client_msg_id,
         model=chat.model,
     )
-    submission = await services.supervisor.submit(session_id, message)
+    submission = await services.supervisor.reception.submit(session_id, message)
     if submission.duplicate:
         return ChatReply(response="", session_id=session_id)
     if submission.set_aside:
         raise NerveError(ErrorCode.CHAT_FAILED, message=QUARANTINED)
-    return ChatReply(response=_answer(await services.supervisor.outcome(submission)), session_id=session_id)
+    return ChatReply(response=_answer(await services.supervisor.reception.outcome(submission)), session_id=session_id)
 
 
 async def _default_session(services: Services, caller: Caller) -> str:

@@ -15,12 +15,12 @@ from nerve.services import Services
 
 
 async def list_entries(services: Services, caller: Caller, params: QueueListParams, body: NoBody) -> Queue:
-    return Queue(items=await services.supervisor.queue(params.session_id))
+    return Queue(items=await services.supervisor.reception.queue(params.session_id))
 
 
 async def cancel(services: Services, caller: Caller, params: QueueCancelParams, body: NoBody) -> CancelledEntry:
     """Replies once the entry is gone for good."""
-    content = await services.supervisor.cancel_queued(params.session_id, params.queue_id, caller)
+    content = await services.supervisor.reception.cancel_queued(params.session_id, params.queue_id, caller)
     return CancelledEntry(content=content)
 
 

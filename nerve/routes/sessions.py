@@ -190,7 +190,7 @@ async def stop(
     if stop.scope not in tuple(StopScope):
         raise NerveError(ErrorCode.BAD_SCOPE)
     answer: TurnStopped | AllStopped | ForceStopped
-    answer = await services.supervisor.stop(
+    answer = await services.supervisor.stops.stop(
         params.session_id, StopScope(stop.scope), caller, include_shells=stop.include_shells
     )
     return answer

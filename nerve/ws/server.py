@@ -24,7 +24,8 @@ from nerve.runtime.announce import publish_queue
 from nerve.runtime.binding import Binding
 from nerve.runtime.hub import ACCOUNT_DISABLED
 from nerve.runtime.outbox import TOO_SLOW, Outbox
-from nerve.runtime.supervisor import NewMessage, Supervisor
+from nerve.runtime.reception import NewMessage
+from nerve.runtime.supervisor import Supervisor
 from nerve.services import Services
 from nerve.ws.conversation import Bind, Close, Command, Conversation, Send, Stop, Submit
 
@@ -143,7 +144,7 @@ class _Talk:
                 # Waits up to eight seconds, and the reader never stops reading; one at a time per session is enough.
                 if session_id not in self._stopping:
                     self._stopping.add(session_id)
-                    self._supervisor.stop_soon(session_id, self._caller, partial(self._stopped, session_id))
+                    self._supervisor.stops.stop_soon(session_id, self._caller, partial(self._stopped, session_id))
             case Close(code, reason):
                 self.outbox.close(code, reason)
                 return False
@@ -209,7 +210,7 @@ class _Talk:
             model=submit.model,
         )
         try:
-            await self._supervisor.submit(submit.session_id, message, sender=self.outbox)
+            await self._supervisor.reception.submit(submit.session_id, message, sender=self.outbox)
         except NerveError as error:
             if error.code in REFUSED:  # the removal, then the error that says why
                 left = RemovedEntry(queue_id=None, client_msg_id=submit.client_msg_id, reason=RemovalReason.REFUSED)

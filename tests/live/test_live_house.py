@@ -16,7 +16,7 @@ from nerve.app import _machine_names, _survive, open_house
 from nerve.config import ConfigError, Loaded, load
 from nerve.effects import Effects
 from nerve.identity.service import IdentityUnusable
-from nerve.runtime.supervisor import NewMessage
+from nerve.runtime.reception import NewMessage
 from nerve.store import starts
 from nerve.store.failures import StoreCorrupt
 from nerve.store.inline import open_inline
@@ -50,8 +50,10 @@ def database_of(loaded: Loaded) -> Iterator[apsw.Connection]:
 async def test_it_opens_on_empty_directories_with_main_in_it_and_closes_cleanly(loaded: Loaded) -> None:
     async with open_house(loaded, Effects(), LOOPBACK) as house:
         assert house.services.identity.status().login.value == "setup"
-        submission = await house.supervisor.submit("main", NewMessage("hello", "web", None))
-        assert (await house.supervisor.outcome(submission)).text.startswith("I received your message: “hello”.")
+        submission = await house.supervisor.reception.submit("main", NewMessage("hello", "web", None))
+        assert (await house.supervisor.reception.outcome(submission)).text.startswith(
+            "I received your message: “hello”."
+        )
         assert house.generation == house.services.generation
     with database_of(loaded) as db:
         assert not starts.last_was_unclean(db)

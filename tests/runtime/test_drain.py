@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from nerve.errors import ErrorCode, NerveError
-from nerve.runtime.supervisor import NewMessage
+from nerve.runtime.reception import NewMessage
 from tests.asgi_client import Reply
 from tests.runtime.puppets import COMPLETED, puppets
 from tests.runtime.tabs import Frame, of, tab, text, types
@@ -176,8 +176,8 @@ async def test_whatever_comes_in_that_moment_is_run_or_refused(house: House, see
             await trio.sleep(rng.choice([0.001, 0.015, 0.1]))
         message = NewMessage(play(f"- say: '{number}'"), "web", ALICE, client_msg_id=str(number))
         try:
-            submission = await house.supervisor.submit(sessions[number % 4], message)
-            outcome = await house.supervisor.outcome(submission)
+            submission = await house.supervisor.reception.submit(sessions[number % 4], message)
+            outcome = await house.supervisor.reception.outcome(submission)
         except NerveError as error:
             if error.code is not ErrorCode.SHUTTING_DOWN:
                 raise

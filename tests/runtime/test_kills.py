@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from nerve.errors import NerveError
-from nerve.runtime.supervisor import NewMessage
+from nerve.runtime.reception import NewMessage
 from nerve.store.inline import open_inline
 from tests.runtime.mortal_home import Home, Killed, Life
 from tests.runtime.tabs import Frame
@@ -104,7 +104,7 @@ async def _follow(life: Life, story: Story, sessions: list[str], steps: list[Ste
 async def _submit(life: Life, story: Story, client_msg_id: str, session_id: str, content: str) -> None:
     message = NewMessage(content, "web", ALICE, cause_id=ALICE, client_msg_id=client_msg_id)
     try:
-        await life.house.supervisor.submit(session_id, message)
+        await life.house.supervisor.reception.submit(session_id, message)
     except (Killed, NerveError):
         return
     if not life.mortal.dead:

@@ -200,7 +200,7 @@ async def test_a_restart_is_502_for_what_ran_and_503_for_what_waits_and_comes(ho
         await trio.sleep(1)
         nursery.start_soon(one, "waiting")
         await trio.sleep(1)
-        house.supervisor.refuse_new()
+        house.supervisor.reception.close()
         nursery.start_soon(one, "late")
         await trio.sleep(0.1)
         await house.supervisor.drain()

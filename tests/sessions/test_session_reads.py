@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import trio
 
-from nerve.runtime.supervisor import NewMessage
+from nerve.runtime.reception import NewMessage
 from tests.sessions.session_house import ALICE, BOB, House, play
 
 
@@ -54,8 +54,8 @@ async def test_a_turn_leaves_two_messages(house: House) -> None:
 async def test_a_channels_message_names_nobody(house: House) -> None:
     session_id = await house.create()
     message = NewMessage(content="Hello", source="telegram", actor_id=None)
-    submission = await house.supervisor.submit(session_id, message)
-    await house.supervisor.outcome(submission)
+    submission = await house.supervisor.reception.submit(session_id, message)
+    await house.supervisor.reception.outcome(submission)
     user, _ = (await messages(house, session_id))["messages"]
     assert (user["channel"], user["actor_id"]) == ("telegram", None)
 
