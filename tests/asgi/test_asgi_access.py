@@ -81,7 +81,7 @@ async def test_a_line_cannot_be_forged(log: pytest.LogCaptureFixture) -> None:
     assert r" x\x20y\x0az " in line
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(path=st.binary(max_size=600), query=st.binary(max_size=60), name=st.binary(max_size=12), value=st.binary())
 @pytest.mark.req("GEN-05", "GEN-06")
 def test_junk_is_answered_and_logged_in_one_plain_line(

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 import trio
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
@@ -143,7 +143,7 @@ async def _check_returns(database: InlineDatabase, witness: Witness) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(ACTIONS)
 def test_numbers_records_and_returns_under_any_interleaving(actions: list[Action]) -> None:
     trio.run(play_log, actions, clock=MockClock(autojump_threshold=0))

@@ -9,7 +9,7 @@ import orjson
 import pytest
 import trio
 from attrs import define, field
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
@@ -144,7 +144,7 @@ async def _check_log(home: Home, story: Story, session_id: str, shown: list[tupl
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120)
 @given(STEPS, DEATHS)
 def test_no_acknowledged_message_is_lost_or_runs_twice(steps: list[Step], deaths: list[int]) -> None:
     async def main() -> None:

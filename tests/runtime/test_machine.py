@@ -10,7 +10,7 @@ import orjson
 import pytest
 import trio
 from attrs import define, field
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
@@ -268,7 +268,7 @@ async def _check_logs(house: House, whole: Play) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(ACTIONS)
 def test_whatever_clients_do(actions: list[Action]) -> None:
     async def main() -> None:

@@ -8,7 +8,7 @@ import apsw
 import pytest
 import trio
 from attrs import frozen
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_batches import one_batch
 
@@ -72,7 +72,7 @@ async def compare(path: Path, jobs: list[Job]) -> None:
     assert (told, rows) == expected(jobs)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(st.lists(JOBS, max_size=12))
 def test_outcomes_are_rows(jobs: list[Job]) -> None:
     with tempfile.TemporaryDirectory() as directory:
