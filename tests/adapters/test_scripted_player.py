@@ -17,7 +17,8 @@ from nerve.adapters.protocol import (
     TurnStatus,
     Usage,
 )
-from nerve.adapters.scripted.player import MAX_SAID_CHARACTERS, added, words
+from nerve.adapters.scripted.acts.runtime import added
+from nerve.adapters.scripted.acts.speech import MAX_SAID_CHARACTERS, words
 
 
 @given(st.text())

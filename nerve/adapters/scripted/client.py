@@ -17,10 +17,11 @@ from nerve.adapters.protocol import (
     TurnPrompt,
     TurnStatus,
 )
+from nerve.adapters.scripted.acts.part import Completed, Crashed, Ending, Failed
 from nerve.adapters.scripted.conversation import Conversations
 from nerve.adapters.scripted.interruption import Interruption
 from nerve.adapters.scripted.limits import MAX_SECONDS
-from nerve.adapters.scripted.player import Completed, Crashed, Ending, Failed, Player
+from nerve.adapters.scripted.player import Player
 from nerve.adapters.scripted.problem import PlayError
 from nerve.adapters.scripted.reply import built_in_reply
 from nerve.adapters.scripted.source import PlaySource

@@ -1,0 +1,78 @@
+"""Who plays: a turn, or a sub-agent within the session; what the steps of one play share."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+from attrs import define, field, frozen
+
+from nerve.adapters.protocol import AgentEvent, Capabilities, SessionSpec, ToolFinished, ToolStarted, Usage
+from nerve.adapters.scripted.interruption import Interruption
+from nerve.adapters.scripted.steps import Step
+from nerve.effects import Effects
+
+
+@frozen
+class Completed:
+    pass
+
+
+@frozen
+class Failed:
+    reason: str
+
+
+@frozen
+class Crashed:
+    silent: bool
+
+
+Ending = Completed | Failed | Crashed
+
+
+class Ended(Exception):
+    """A step ended the play that it belongs to."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(ending)
+        self.ending = ending
+
+
+class Stage(Protocol):
+    """What a play acts on: the open runtime of a session, or the place of one sub-agent in it."""
+
+    capabilities: Capabilities
+    model: str
+
+    async def emit(self, event: AgentEvent) -> None: ...
+    async def keep_capabilities(self, capabilities: Capabilities) -> None: ...
+    async def history(self, max_characters: int) -> str: ...
+
+
+@define(eq=False)
+class Part:
+    """``result`` is the last tool's; ``said`` counts the characters said so far; ``play`` plays nested steps.
+
+    ``usage`` and ``mapped`` are what the end of a turn reports.
+    """
+
+    session: SessionSpec
+    effects: Effects
+    stage: Stage
+    interruption: Interruption
+    play: Callable[[Iterable[Step]], Awaitable[None]] = field(repr=False)
+    closed: tuple[Path, ...] = ()
+    usage: Usage | None = None
+    mapped: bool = True
+    result: str = ""
+    said: int = 0
+
+    async def start_tool(self, tool: str, tool_input: dict[str, Any]) -> str:
+        """Tell that a tool is used; the id of the call."""
+        tool_use_id = self.effects.new_id("tool_use")
+        await self.stage.emit(ToolStarted(tool_use_id, tool, tool_input))
+        return tool_use_id
+
+    async def finish_tool(self, tool_use_id: str, result: str, is_error: bool) -> None:
+        self.result = result
+        await self.stage.emit(ToolFinished(tool_use_id, result, is_error))
