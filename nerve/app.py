@@ -40,7 +40,8 @@ from nerve.ws.server import SocketServer
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 5.0
-FLUSH_SECONDS = 1.0
+FLUSH_SECONDS = 6.0  # from the first word on, so that the rest of the grace is the server's and the store's
+PATIENCE_SECONDS = 2.0
 GOING_DOWN = 1012
 
 
@@ -57,8 +58,10 @@ class OpenHouse:
     async def close_down(self) -> None:
         """Refuse, drain while the server still serves, then close the sockets once they have what waits for them.
 
-        Waits at most ``DRAIN_SECONDS`` for the turns and ``FLUSH_SECONDS`` for the sockets.
+        Waits at most ``DRAIN_SECONDS`` for the turns and until ``FLUSH_SECONDS`` for sockets, as long as they take
+        something every ``PATIENCE_SECONDS``.
         """
+        flushed = trio.current_time() + FLUSH_SECONDS
         self.supervisor.reception.close()
         with trio.move_on_after(DRAIN_SECONDS) as patience:
             await self.supervisor.drain()
@@ -66,8 +69,8 @@ class OpenHouse:
             log.warning("what runs did not end in time; the next start records it as interrupted")
         self.hub.close_all(GOING_DOWN, "restarting")
         # The server's own end would cut off what a socket has not been sent yet.
-        with trio.move_on_after(FLUSH_SECONDS):
-            await self.hub.until_left()
+        with trio.move_on_at(flushed):
+            await self.hub.until_left(PATIENCE_SECONDS)
 
 
 @asynccontextmanager

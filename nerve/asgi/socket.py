@@ -1,10 +1,11 @@
 """One accepted WebSocket as its conversation sees it: text in and out, one close."""
 
+from collections.abc import Callable
 from enum import Enum, auto
 
 from attrs import define, field, frozen
 
-from nerve.asgi.protocol import GONE, Receive, Send
+from nerve.asgi.protocol import GONE, OnProgress, Receive, Send
 
 _NO_STATUS = 1005
 _LONGEST_REASON = 123  # bytes: a close frame has 125
@@ -32,6 +33,7 @@ class Socket:
 
     _receive: Receive
     _send: Send
+    _on_progress: OnProgress | None = None
     code: int | None = None  # the code that ended it, ours or the peer's, whichever came first
     _phase: _Phase = field(default=_Phase.CONNECTING, init=False)
     _ended: SocketClosed | None = field(default=None, init=False)
@@ -43,6 +45,11 @@ class Socket:
     @property
     def was_accepted(self) -> bool:
         return self._phase is not _Phase.CONNECTING
+
+    def on_progress(self, moved: Callable[[], None]) -> None:
+        """Have ``moved`` called when the peer takes a part of what is being sent; some servers can't."""
+        if self._on_progress is not None:
+            self._on_progress(moved)
 
     async def accept(self) -> None:
         """Complete the handshake; does nothing if that has been done."""

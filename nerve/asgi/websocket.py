@@ -10,7 +10,7 @@ from nerve.asgi.access import log_access
 from nerve.asgi.gate import Gate
 from nerve.asgi.head import RequestHead, read_head
 from nerve.asgi.policy import Admission, HttpPolicy, SocketServer
-from nerve.asgi.protocol import GONE, Receive, Scope, Send
+from nerve.asgi.protocol import GONE, PROGRESS, Receive, Scope, Send
 from nerve.asgi.replies import HttpReply, error_reply
 from nerve.asgi.socket import Socket
 from nerve.contract.route import AuthMode
@@ -60,7 +60,7 @@ class WebSocketShell:
             reply.headers.append((b"x-request-id", head.request_id.encode("ascii")))
             await _refuse(scope, send, reply)
         else:
-            socket = Socket(receive, send)
+            socket = Socket(receive, send, (scope.get("extensions") or {}).get(PROGRESS))
             actor_id = await self._converse(head, socket)
             status = socket.code or _NORMAL
         elapsed = self._clock() - started

@@ -21,6 +21,11 @@ class Subscriber(Protocol):
     @property
     def account_id(self) -> str | None: ...
 
+    @property
+    def progress(self) -> int:
+        """Grows whenever the reader takes something."""
+        ...
+
     def deliver(self, data: bytes, seq: int | None = None) -> None:
         """Queue a frame; ``seq`` is its number in the bound session's log, None for state that a snapshot replaces."""
         ...
@@ -97,12 +102,23 @@ class Hub:
         for subscriber in tuple(self._all):
             subscriber.close(code, reason)
 
-    async def until_left(self) -> None:
-        """Wait until every socket that is here now has ended; those that come meanwhile don't count."""
-        here = list(self._all)
-        while here:
-            if here[-1] in self._all:
+    async def until_left(self, patience: float) -> None:
+        """Wait until every socket that is here now has ended, or has taken nothing for ``patience`` seconds.
+
+        Those that come meanwhile don't count.
+        """
+        here = dict.fromkeys(self._all, -1)
+        while here := {each: each.progress for each, before in here.items() if self._goes_on(each, before)}:
+            with trio.move_on_after(patience):
+                await self._until_gone(list(here))
+
+    def _goes_on(self, subscriber: Subscriber, before: int) -> bool:
+        return subscriber in self._all and subscriber.progress > before
+
+    async def _until_gone(self, these: list[Subscriber]) -> None:
+        while these:
+            if these[-1] in self._all:
                 self._left = trio.Event()
                 await self._left.wait()
             else:
-                here.pop()
+                these.pop()

@@ -40,6 +40,7 @@ class Outbox:
     cursor: int | None = None
     passed_over: set[int] = field(factory=set)  # while a replay is reading the log
     closing: tuple[int, str] | None = None
+    progress: int = 0  # grows whenever the reader takes something
     _waiting: deque[tuple[bytes, bool]] = field(factory=deque)
     _live_bytes: int = 0
     _fed_bytes: int = 0
@@ -105,8 +106,13 @@ class Outbox:
             await self._stirred.wait()
         return self._waiting[0][0]
 
+    def moved(self) -> None:
+        """Some of the piece that ``next`` gave has gone out."""
+        self.progress += 1
+
     def taken(self) -> None:
         """The piece that ``next`` gave has gone out."""
+        self.moved()
         if not self._waiting:
             return  # everything was dropped meanwhile, because the reader is too slow
         data, live = self._waiting.popleft()

@@ -1,6 +1,6 @@
 """Carries out what a conversation asks for: one nursery per socket, a reader that never stops reading, one writer."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
@@ -52,6 +52,10 @@ class Socket(Protocol):
 
     async def close(self, code: int, reason: str = "") -> None: ...
 
+    def on_progress(self, moved: Callable[[], None]) -> None:
+        """Have ``moved`` called when the peer takes a part of what is being sent."""
+        ...
+
 
 @define(eq=False)
 class SocketServer:
@@ -84,8 +88,10 @@ class _Talk:
     _binding: Binding | None = None
     _replay: trio.CancelScope | None = None
     _stopping: set[str] = field(factory=set)
+    _stall: trio.CancelScope = field(factory=trio.CancelScope)
 
     async def run(self, session_id: str | None, after_seq: str | None) -> None:
+        self._socket.on_progress(self._moved)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write, nursery.cancel_scope, name="socket writer")
             await self._bind_first(nursery, session_id, after_seq)
@@ -102,9 +108,9 @@ class _Talk:
     async def _write(self, whole: trio.CancelScope) -> None:
         """Send what waits; close once the outbox says so, or when nothing moves for ten seconds (decisions D18)."""
         while (data := await self.outbox.next()) is not None:
-            with trio.move_on_after(STALL_SECONDS) as stall:
+            with trio.move_on_after(STALL_SECONDS) as self._stall:
                 await self._socket.send(data)
-            if stall.cancelled_caught:
+            if self._stall.cancelled_caught:
                 self.outbox.close(TOO_SLOW, "too slow")
                 break
             self.outbox.taken()
@@ -112,6 +118,10 @@ class _Talk:
         with trio.move_on_after(CLOSE_SECONDS):
             await self._socket.close(*self.outbox.closing)
         whole.cancel()
+
+    def _moved(self) -> None:
+        self.outbox.moved()
+        self._stall.deadline = trio.current_time() + STALL_SECONDS
 
     def _send(self, frame: ServerFrame) -> None:
         self.outbox.put(encode_frame(frame))

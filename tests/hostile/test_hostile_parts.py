@@ -2,6 +2,7 @@
 
 import logging
 import resource
+import socket
 from importlib.metadata import requires
 
 import pytest
@@ -13,7 +14,7 @@ from nerve.asgi.hardened import Limits, WrongHypercorn, pinned
 from nerve.asgi.hardened.containment import contained
 from nerve.asgi.hardened.context import Context
 from nerve.asgi.hardened.lifespan import LifespanFailed, lifespan
-from nerve.asgi.hardened.wire import Gone
+from nerve.asgi.hardened.wire import Gone, Wire
 from nerve.asgi.protocol import Receive, Scope, Send
 
 
@@ -198,3 +199,25 @@ def test_another_hypercorn_is_refused_by_name() -> None:
 
 def test_the_pin_is_that_of_the_project() -> None:
     assert f"hypercorn=={pinned.HYPERCORN}" in (requires("nerve") or [])
+
+
+# --- what the peer takes ----------------------------------------------------------------------------------------------
+
+
+async def test_every_part_that_the_peer_takes_is_told_until_the_end() -> None:
+    ours, theirs = trio.socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+    wire, moments = Wire(ours, Limits()), []
+    wire.on_progress(lambda: moments.append(wire.waiting))
+    with theirs:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wire.write, b"x" * 500_000)
+            left = 500_000
+            while left:
+                left -= len(await theirs.recv(4096))
+        assert len(moments) > 10
+        assert moments == sorted(moments, reverse=True)
+        assert moments[-1] == 0
+        wire.close()
+        with pytest.raises(Gone):
+            await wire.write(b"more")

@@ -14,7 +14,7 @@ from attrs import define, field
 from tests.soak import records
 from tests.soak.daemon import Daemon
 from tests.soak.plays import HEAD
-from tests.soak.scale import amount
+from tests.soak.scale import amount, only_whole
 from tests.soak.wire import Wire, WireEnded, open_wire
 
 SESSIONS = amount(sample=8, whole=24)
@@ -176,6 +176,7 @@ async def _read_to_the_end(wire: Wire, seen: list[dict[str, Any]]) -> int:
 
 @pytest.mark.soak
 @pytest.mark.slow
+@only_whole
 async def test_a_slow_reader_is_told_everything_before_the_close(daemon: Daemon, say: Callable[[str], None]) -> None:
     """What waits for it when SIGTERM comes still goes out: its turn's text, its end, and only then 1012."""
     _, session = await trio.to_thread.run_sync(daemon.post, "/api/sessions")

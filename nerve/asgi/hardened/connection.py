@@ -18,7 +18,7 @@ from nerve.asgi.hardened.http1 import BadRequest, Head, Http1
 from nerve.asgi.hardened.response import refusal
 from nerve.asgi.hardened.socket_session import SocketSession
 from nerve.asgi.hardened.wire import Gone, Wire
-from nerve.asgi.protocol import WATCH, Scope
+from nerve.asgi.protocol import PROGRESS, WATCH, Scope
 
 Address = tuple[str, int] | None
 
@@ -164,5 +164,5 @@ class Connection:
         if kind == "http":
             scope["method"] = head.method
         else:
-            scope["extensions"] = {"websocket.http.response": {}}
+            scope["extensions"] = {"websocket.http.response": {}, PROGRESS: self._wire.on_progress}
         return scope

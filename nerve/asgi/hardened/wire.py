@@ -10,6 +10,7 @@ import os
 import socket
 import ssl
 import struct
+from collections.abc import Callable
 
 import trio
 
@@ -42,6 +43,7 @@ class Wire:
         self._flushing = trio.Lock()
         self._tls = None if tls is None else _Tls(tls)
         self.open = True
+        self._on_progress: Callable[[], None] | None = None
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             self._option(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _USER_TIMEOUT_MS)
         self._option(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -51,6 +53,10 @@ class Wire:
             self._socket.setsockopt(level, option, value)
         except OSError:  # not TCP, or the peer has reset it already
             return
+
+    def on_progress(self, moved: Callable[[], None]) -> None:
+        """Have ``moved`` called whenever the kernel took bytes.  It must not wait or raise."""
+        self._on_progress = moved
 
     @property
     def waiting(self) -> int:
@@ -148,6 +154,8 @@ class Wire:
         except OSError as exc:
             raise Gone("the socket is broken") from exc
         del out[:sent]
+        if self._on_progress is not None:
+            self._on_progress()
         return True
 
     async def _writable(self) -> None:
@@ -165,6 +173,7 @@ class Wire:
         """Close at once; what waits is lost and the peer sees a reset.  Wakes whoever reads or sends."""
         if self.open:
             self.open = False
+            self._on_progress = None
             self._option_linger()
             self._socket.close()
 
@@ -178,6 +187,7 @@ class Wire:
         """Close; what the kernel holds is still delivered."""
         if self.open:
             self.open = False
+            self._on_progress = None
             self._socket.close()
 
     async def finish(self, *, linger: bool) -> None:
