@@ -20,6 +20,7 @@ from nerve.contract.route import AuthMode
 from nerve.effects import Effects
 from nerve.errors import NerveError
 from nerve.identity.service import AuthSettings, Identity
+from nerve.processes import open_children
 from nerve.routes import ENDPOINTS
 from nerve.runtime.creation import SessionMaker
 from nerve.runtime.house import SYSTEM_ACTOR, House
@@ -131,7 +132,12 @@ async def living(
     """
     hub = Hub()
     house = House(database, hub, effects, backends_of(config, effects), _limits(config))
-    async with open_supervisor(house) as supervisor:
+    async with (
+        open_children(identity.home_id, config.environment.inherited, effects.blocking) as children,
+        open_supervisor(house) as supervisor,
+    ):
+        if start.after_crash and (ended := await children.end_survivors()):
+            log.warning("%d processes of the last one's agents were still running and have been ended", ended)
         maker = SessionMaker(database, supervisor, effects, config.workspace, config.paths.home)
         await maker.ensure_main(SYSTEM_ACTOR)
         recovered = await recover(house, start.generation)

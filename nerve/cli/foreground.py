@@ -20,6 +20,7 @@ from nerve.config import Config, ConfigError, Loaded
 from nerve.effects import Effects
 from nerve.errors import NerveError
 from nerve.identity.service import IdentityUnusable
+from nerve.processes import become_subreaper
 from nerve.store.failures import StoreUnusable
 from nerve.store.lock import HomeLocked
 
@@ -44,6 +45,7 @@ def serve_foreground(loaded: Loaded, host: str | None, port: int | None, *, verb
     """Serve until a signal says otherwise.  Raises Failed with the reason when the house can't be opened or falls."""
     log_to_stderr(verbose=verbose)
     raise_file_limit()
+    become_subreaper()
     try:
         trio.run(partial(_run, loaded, Wanted(host, port)), strict_exception_groups=True)
     except BaseException as exc:

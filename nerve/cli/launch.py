@@ -14,6 +14,7 @@ from nerve.cli.health import generation_at
 from nerve.cli.invocation import Failed
 from nerve.config import ConfigError, Paths
 from nerve.config.homes import prepare
+from nerve.processes import is_marker
 
 READY_SECONDS = 30.0
 _STEP_SECONDS = 0.05
@@ -57,8 +58,10 @@ def launch(how: Launch, paths: Paths, *, sleep: Callable[[float], None] = time.s
         raise Failed(f"{paths.log_file} can't be written: {error.strerror}") from None
     try:
         begin = os.fstat(log).st_size
+        # An agent that starts a daemon must not have it ended as one of its own processes.
+        environment = {name: value for name, value in os.environ.items() if not is_marker(name)}
         child = subprocess.Popen(
-            how.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            how.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
         )
     finally:
         os.close(log)
