@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from attrs import field, frozen
 
+from nerve.adapters.subagents import SubagentEvent
 from nerve.contract.generated.entities import FileOperation, InteractionType
 
 __all__ = [
@@ -150,6 +151,7 @@ AgentEvent = (
     | ModelObserved
     | CapabilitiesChanged
     | TurnEnded
+    | SubagentEvent
 )
 
 
@@ -241,6 +243,7 @@ class TurnSource(StrEnum):
     HOOK = "hook"
     WORKFLOW = "workflow"
     NOTIFICATION = "notification"
+    SETTLED = "settled"  # no prompt: background work has settled, and the orchestrator goes on by itself
 
 
 @frozen
@@ -271,6 +274,18 @@ class AgentClient(Protocol):
 
     async def interrupt(self) -> None:
         """Ask the turn to end (it then ends as ``interrupted``); spares background work where the runtime can."""
+        ...
+
+    async def stop_agent(self, ref: str, *, spare_children: bool = False) -> None:
+        """Ask one agent to end, where the capability ``stop_task`` says that this is possible.
+
+        Its ``AgentEnded`` confirms it.  What it started ends with it, or goes on without it (``spare_children``).
+        Unknown and ended ones are fine.  Raises RuntimeGone.
+        """
+        ...
+
+    async def live_agents(self) -> frozenset[str] | None:
+        """The refs that the runtime knows as live, to find those that vanished; None if it can't tell."""
         ...
 
 

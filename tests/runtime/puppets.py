@@ -17,6 +17,7 @@ from nerve.adapters.protocol import (
     TurnPrompt,
     TurnStatus,
 )
+from nerve.adapters.subagents import AgentEnded, AgentOutcome
 from tests.sessions.session_house import House
 
 COMPLETED = TurnEnded(TurnStatus.COMPLETED)
@@ -36,6 +37,8 @@ class Puppet:
     _prompted: Callable[[], None]
     prompts: list[TurnPrompt] = field(factory=list)
     interrupts: int = 0
+    stopped: list[str] = field(factory=list)  # refs, in the order in which their stops came
+    known: frozenset[str] | None = None  # what ``live_agents`` answers
     closed: bool = False
     obedient: bool = True  # ends the turn as interrupted when asked
     refusal: Exception | None = None  # what ``prompt`` raises
@@ -74,6 +77,16 @@ class Puppet:
             raise self.deaf
         if self.obedient:
             self.say(INTERRUPTED)
+
+    async def stop_agent(self, ref: str, *, spare_children: bool = False) -> None:
+        if self.deaf is not None:
+            raise self.deaf
+        self.stopped.append(ref)
+        if self.obedient:
+            self.say(AgentEnded(ref=ref, outcome=AgentOutcome.STOPPED))
+
+    async def live_agents(self) -> frozenset[str] | None:
+        return self.known
 
     def say(self, *events: AgentEvent) -> None:
         for event in events:

@@ -68,7 +68,7 @@ async def fill_the_disk(path: str) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     async with open_database(path) as database:
         await database.write(add, "before")
-        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
         written = 0
         try:
             while True:

@@ -92,6 +92,15 @@ class ScriptedClient:
         if self._turn is not None:
             self._turn.request()
 
+    async def stop_agent(self, ref: str, *, spare_children: bool = False) -> None:
+        """No play can start an agent yet, so every ref is unknown."""
+        if self._life is not Life.RUNNING:
+            self._life = Life.DEAD
+            raise self.gone()
+
+    async def live_agents(self) -> frozenset[str] | None:
+        return frozenset()
+
     def close(self) -> None:
         """The context is being left: the events end."""
         self._send.close()

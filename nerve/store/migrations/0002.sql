@@ -28,3 +28,64 @@ CREATE TABLE session_wakeups (
 
 CREATE UNIQUE INDEX session_wakeups_pending ON session_wakeups (session_id) WHERE status = 'pending';
 CREATE INDEX session_wakeups_due ON session_wakeups (fire_at) WHERE status = 'pending';
+
+-- Agents: sub-agents and background tasks of a session (gaps.md 6.3).  Live rows at a start were lost with the process.
+CREATE TABLE session_agents (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    backend TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    ref TEXT NOT NULL,                      -- the runtime's own name of it
+    task_id TEXT,
+    task_type TEXT,
+    spawn_tool_use_id TEXT,
+    parent_agent_id TEXT,
+    depth INTEGER NOT NULL CHECK (depth >= 1),
+    name TEXT,
+    description TEXT,
+    agent_type TEXT,
+    command TEXT,
+    background INTEGER NOT NULL CHECK (background IN (0, 1)),
+    ambient INTEGER NOT NULL CHECK (ambient IN (0, 1)),
+    status TEXT NOT NULL CHECK (
+        status IN ('starting', 'running', 'stopping', 'completed', 'failed', 'stopped', 'interrupted', 'lost')
+    ),
+    end_reason TEXT,
+    error TEXT,
+    attention TEXT,
+    activity TEXT,
+    summary TEXT,
+    result_preview TEXT,
+    requested_model TEXT,
+    model TEXT,
+    model_changed TEXT,                     -- JSON
+    tokens INTEGER NOT NULL,
+    tool_uses INTEGER NOT NULL,
+    cost_usd REAL NOT NULL,
+    runs INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    started_at TEXT,
+    run_started_at TEXT,
+    last_activity_at TEXT,
+    ended_at TEXT,
+    stop_requested_at TEXT,
+    stopped_by_actor_id TEXT REFERENCES actors (id),
+    stop_cause TEXT,                        -- the end_reason that a confirmed stop will have
+    output_path TEXT,
+    workflow TEXT,                          -- JSON
+    rev INTEGER NOT NULL,
+    prompt TEXT,
+    result_text TEXT
+) STRICT;
+
+CREATE INDEX session_agents_session ON session_agents (session_id, n);
+CREATE INDEX session_agents_live ON session_agents (session_id) WHERE status IN ('starting', 'running', 'stopping');
+CREATE INDEX session_agents_ended ON session_agents (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE session_agent_items (
+    agent_id TEXT NOT NULL REFERENCES session_agents (id) ON DELETE CASCADE,
+    seq INTEGER NOT NULL,
+    item TEXT NOT NULL,                     -- JSON, as every reader gets it
+    PRIMARY KEY (agent_id, seq)
+) STRICT, WITHOUT ROWID;
