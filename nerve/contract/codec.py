@@ -212,10 +212,37 @@ def _stays_as_it_is(annotation: Any) -> bool:
 
 
 _PLAIN = {str, int, float, bool, type(None)}
-_converter = Converter(detailed_validation=False)
-_converter.register_unstructure_hook(datetime, instant)
-_converter.register_unstructure_hook_func(_stays_as_it_is, identity)
-_converter.register_unstructure_hook_factory(attrs.has, _unstructure_factory)
+_KEPT = 1024  # a few pages
+_kept: dict[int, tuple[object, orjson.Fragment]] = {}
+
+
+def _new_converter() -> Converter:
+    converter = Converter(detailed_validation=False)
+    converter.register_unstructure_hook(datetime, instant)
+    converter.register_unstructure_hook_func(_stays_as_it_is, identity)
+    converter.register_unstructure_hook_factory(attrs.has, _unstructure_factory)
+    return converter
+
+
+_converter = _new_converter()
+_writer = _new_converter()  # as above, but some classes become JSON at once
+
+
+def keep_written(cls: type[Any]) -> None:
+    """Have ``encode`` write each object of an immutable class once, for those that are shown again and again.
+
+    An object is known by its identity alone, which is its own as long as it is kept here.
+    """
+    _writer.register_unstructure_hook(cls, _written)
+
+
+def _written(value: Any) -> orjson.Fragment:
+    kept = _kept.get(id(value))
+    if kept is None:
+        if len(_kept) >= _KEPT:
+            del _kept[next(iter(_kept))]
+        kept = _kept[id(value)] = (value, orjson.Fragment(orjson.dumps(_converter.unstructure(value))))
+    return kept[1]
 
 
 def unstructure(value: Any) -> Any:
@@ -224,7 +251,7 @@ def unstructure(value: Any) -> Any:
 
 
 def encode(value: Any) -> bytes:
-    return orjson.dumps(_converter.unstructure(value))
+    return orjson.dumps(_writer.unstructure(value))
 
 
 def encode_plain(value: Any) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 from attrs import frozen
 
+from nerve.contract.codec import keep_written
 from nerve.contract.generated.entities import SessionRow
 from nerve.domain.sessions import LiveState
 from nerve.store.rows import scalar
@@ -80,6 +81,9 @@ def _page(db: apsw.Connection, where: str, order: str, offset: int, size: int) -
     if has_more:
         rows.pop()
     return StoredPage(rows, has_more, offset + len(rows))
+
+
+keep_written(SessionRow)
 
 
 @lru_cache(maxsize=1024)  # lists are read again and again, and few of their rows have changed meanwhile

@@ -154,3 +154,32 @@ async def test_offsets_out_of_range_are_clamped_and_words_refused(house: House, 
 )
 async def test_reading_needs_a_credential(house: House, path: str) -> None:
     assert (await house.alice.with_(token=None).get(f"/api/sessions{path}")).status == 401
+
+
+@pytest.mark.req("SESS-29", "SESS-32")
+async def test_a_row_that_is_shown_again_shows_what_is_true_now(house: House) -> None:
+    """Rows are written once and kept; each thing that changes what they show has to be seen, and so has its undoing."""
+    session_id = await house.create()
+
+    async def shown() -> dict[str, Any]:
+        page = await listed(house.alice)
+        return next(row for row in page["sessions"] if row["id"] == session_id)
+
+    seen = [await shown()]
+
+    async def after(running: bool = False) -> None:
+        row = await shown()
+        assert row == {**await house.row(session_id), **LIVE, "is_running": running}
+        assert row not in seen[-1:]
+        seen.append(row)
+
+    for change in ({"title": "Other"}, {"starred": True}, {"starred": False}, {"model": "small"}, {"title": "Back"}):
+        assert (await house.alice.patch(f"/api/sessions/{session_id}", json=change)).status == 200
+        await after()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(house.run, session_id, play("- wait: 5"))
+        await trio.sleep(1)
+        await after(running=True)
+    await after()
+    await house.sql("UPDATE sessions SET metadata = '{\"a\": 1}' WHERE id = ?", session_id)
+    await after()
