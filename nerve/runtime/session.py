@@ -12,26 +12,18 @@ from functools import partial
 import trio
 from attrs import define, field
 
-from nerve.adapters.protocol import (
-    AgentEvent,
-    Capabilities,
-    CapabilitiesChanged,
-    ModelObserved,
-    RuntimeGone,
-    TurnEnded,
-    TurnPrompt,
-    TurnSource,
-)
+from nerve.adapters.protocol import Capabilities, RuntimeGone, TurnPrompt, TurnSource
 from nerve.contract.generated.frames_server import RemovalReason, SessionUpdatedFrame, UserMessageFrame
-from nerve.domain.turns import INTERRUPT_SECONDS, KILL_SECONDS, TurnState
+from nerve.domain.turns import KILL_SECONDS, TurnState
 from nerve.errors import ErrorCode, NerveError
-from nerve.runtime import scribe
+from nerve.runtime import turn_stop
 from nerve.runtime.announce import gone, publish_queue
 from nerve.runtime.client import ClientSlot
 from nerve.runtime.ending import RETRY_SECONDS, record_end
 from nerve.runtime.event_log import SessionLog
 from nerve.runtime.house import SYSTEM_ACTOR, House
 from nerve.runtime.hub import Subscriber
+from nerve.runtime.listening import Listener
 from nerve.runtime.logs import LogBook
 from nerve.runtime.turn import Reach, RunningTurn, TurnOutcome, TurnStopped, Waiter
 from nerve.runtime.views import LiveState, session_running, user_message
@@ -40,7 +32,6 @@ from nerve.store.turns import BegunTurn
 
 log = logging.getLogger("nerve.runtime")
 
-RECORD_SECONDS = 1.0  # how long the answer to a stop waits for the record of it
 SILENT = "The agent's runtime was silent for too long."
 
 
@@ -63,28 +54,32 @@ class SessionRunner:
     wanted: bool = False
     resting: bool = False  # the queue is empty: what comes now starts at once
     turn: RunningTurn | None = None
-    model: str = ""  # the one that serves
     _base: str = ""  # the session's, or its runtime's own
     _asked: str = ""  # what the runtime was last asked to serve with
     closed: trio.Event = field(factory=trio.Event)
     slot: ClientSlot = field(init=False)
-    capabilities: Capabilities | None = None
+    _listener: Listener = field(init=False)
     _log: SessionLog = field(init=False)
     _beginning: bool = False  # a turn is being recorded
     _farewell: tuple[bool, str | None] = (False, None)  # how the last turn is recorded: interrupted, or failed of that
     _nursery: trio.Nursery | None = None
     _woken: trio.Event = field(factory=trio.Event)
     _pause: trio.CancelScope = field(factory=trio.CancelScope)
-    _silence: trio.CancelScope = field(factory=trio.CancelScope)
 
     def __attrs_post_init__(self) -> None:
-        self.slot = ClientSlot(self.session_id, self._house, self._on_event, self._on_lost)
+        self._listener = Listener(self.session_id, self._house.limits.silence_seconds, lambda: self.turn)
+        self.slot = ClientSlot(self.session_id, self._house, self._listener.on_event, self._listener.on_lost)
 
     # --- for the supervisor ---------------------------------------------------------------------------------------
 
     @property
     def live(self) -> LiveState:
         return LiveState(is_running=self.turn is not None or self._beginning)
+
+    @property
+    def capabilities(self) -> Capabilities | None:
+        """None until its runtime has said them."""
+        return self._listener.capabilities
 
     def wake(self) -> None:
         """Something was put into the queue."""
@@ -97,7 +92,7 @@ class SessionRunner:
         """Work the queue off until ``close``, or until nothing has come for ``client_idle_seconds``."""
         try:
             self._log = await self._logs.hold(self.session_id)
-            self._log.refused = self._on_refusal
+            self._listener.listen(self._log)
             try:
                 await self._live()
             finally:
@@ -117,19 +112,9 @@ class SessionRunner:
             self._nursery.cancel_scope.cancel()
 
     async def stop_turn(self) -> TurnStopped:
-        """Interrupt the turn; after five seconds cancel it, which only happens while no agent is live.
-
-        Waits at most ``INTERRUPT_SECONDS`` plus ``KILL_SECONDS``.
-        """
+        """Waits as ``turn_stop.stop`` does."""
         turn = self.turn
-        if turn is None:
-            return TurnStopped.NOT_RUNNING
-        turn.stop_requested = True
-        with trio.move_on_after(INTERRUPT_SECONDS):
-            await self._interrupt(turn)
-            await turn.over.wait()
-            return await self._told(turn)
-        return await self._kill(turn)
+        return TurnStopped.NOT_RUNNING if turn is None else await turn_stop.stop(self.slot, turn)
 
     async def force(self) -> TurnStopped:
         """Cancel the turn, or close the runtime when no turn runs; everything in it ends."""
@@ -138,7 +123,7 @@ class SessionRunner:
             await self.slot.close()
             return TurnStopped.NOT_RUNNING
         turn.stop_requested = True
-        return await self._kill(turn)
+        return await turn_stop.kill(self.slot, turn)
 
     async def close(self, *, interrupted: bool = False, reason: str | None = None) -> None:
         """End the turn and the runtime, and return when both are gone.
@@ -153,10 +138,10 @@ class SessionRunner:
             turn.interrupted = turn.interrupted or interrupted
             turn.failure = turn.failure or reason
             with trio.move_on_after(self._house.limits.drain_seconds):
-                await self._interrupt(turn)
+                await turn_stop.interrupt(self.slot, turn)
                 await turn.finished.wait()
             if not turn.finished.is_set():
-                await self._kill(turn)
+                await turn_stop.kill(self.slot, turn)
         await self.closed.wait()
 
     # --- the work -------------------------------------------------------------------------------------------------
@@ -266,11 +251,11 @@ class SessionRunner:
         for attempt in (1, 2):
             stale = self.slot.client is not None
             try:
-                with turn.scope, trio.CancelScope() as self._silence:
-                    self._heard()
+                with turn.scope, trio.CancelScope() as self._listener.silence:
+                    self._listener.heard()
                     await self._prompt(turn)
                     await turn.ended.wait()
-                if self._silence.cancelled_caught:
+                if self._listener.silence.cancelled_caught:
                     turn.failure = turn.failure or SILENT
             except RuntimeGone as gone:
                 turn.lose(gone)
@@ -283,10 +268,10 @@ class SessionRunner:
         assert self._nursery is not None
         before = self.slot.client
         client = await self.slot.ensure(self._nursery)
-        self.capabilities = client.capabilities
-        if client is not before or not self.model:
+        self._listener.capabilities = client.capabilities
+        if client is not before or not self._listener.model:
             facts = await self._house.database.read(turns.runtime_facts, self.session_id)
-            self.model = self._base = facts.model or self._house.backends.adapter(facts.backend).default_model
+            self._listener.model = self._base = facts.model or self._house.backends.adapter(facts.backend).default_model
             self._asked = self._base
         if turn.unwanted:
             turn.scope.cancel()  # nothing has been sent, so there is nothing to interrupt
@@ -308,7 +293,7 @@ class SessionRunner:
                     await self.slot.close()
             if self.slot.client is None or turn.end is not None or turn.reach is Reach.UNSENT:
                 turn.over.set()
-            outcome = await record_end(self._house, self._log, turn, self.model, partial(self._settle, turn))
+            outcome = await record_end(self._house, self._log, turn, self._listener.model, partial(self._settle, turn))
         except Exception:
             log.exception("the end of a turn could not be recorded: %s", turn.facts())
         finally:
@@ -324,75 +309,3 @@ class SessionRunner:
         waiter = self._waiter(turn.entry.id)
         if waiter is not None:
             waiter.settle(outcome)
-
-    # --- what the runtime says ------------------------------------------------------------------------------------
-
-    async def _on_event(self, event: AgentEvent) -> None:
-        self._heard()
-        if isinstance(event, CapabilitiesChanged):
-            self.capabilities = event.capabilities
-            return
-        turn = self.turn
-        if turn is None:
-            log.warning("session %s: the runtime spoke outside a turn: %s", self.session_id, type(event).__name__)
-            return
-        if isinstance(event, TurnEnded):
-            turn.settle(event)
-            # What comes next belongs after the record of this end.
-            await turn.finished.wait()
-            return
-        small = scribe.delta(self.session_id, event)
-        if small is not None:
-            scribe.fold(turn.transcript, event, self.model)
-            self._log.delta(small)
-            return
-        frame = scribe.frame(self.session_id, event, self.model)
-        if frame is not None:
-            await self._log.record([frame])
-        scribe.fold(turn.transcript, event, self.model)
-        if isinstance(event, ModelObserved):
-            self.model = event.model
-
-    def _heard(self) -> None:
-        self._silence.deadline = trio.current_time() + self._house.limits.silence_seconds
-
-    def _on_lost(self, cause: BaseException) -> None:
-        turn = self.turn
-        if turn is None or turn.finished.is_set():
-            return
-        if isinstance(cause, NerveError):
-            turn.fail(cause.message)
-        turn.lose(cause)
-
-    def _on_refusal(self, refusal: NerveError) -> None:
-        if self.turn is not None:
-            self.turn.fail(refusal.message)
-
-    # --- stops ----------------------------------------------------------------------------------------------------
-
-    async def _interrupt(self, turn: RunningTurn) -> None:
-        """Waits as long as the caller lets it."""
-        client = self.slot.client
-        if client is None or turn.reach is Reach.UNSENT:
-            turn.scope.cancel()  # the runtime does not know of the turn
-            return
-        try:
-            await client.interrupt()
-        except RuntimeGone as gone:
-            turn.lose(gone)
-
-    async def _kill(self, turn: RunningTurn) -> TurnStopped:
-        turn.killed = True
-        self.slot.kill()
-        turn.scope.cancel()
-        with trio.move_on_after(KILL_SECONDS):
-            await self.slot.close()
-            await turn.over.wait()
-            return await self._told(turn)
-        return TurnStopped.NOT_STOPPED
-
-    async def _told(self, turn: RunningTurn) -> TurnStopped:
-        """The answer follows the record, but a disk that refuses the record doesn't make the stop untrue."""
-        with trio.move_on_after(RECORD_SECONDS):
-            await turn.finished.wait()
-        return turn.came_of_stop()

@@ -1,0 +1,54 @@
+"""How a running turn is ended from outside: its runtime is asked, and cancelled when that does not help in time."""
+
+import trio
+
+from nerve.adapters.protocol import RuntimeGone
+from nerve.domain.turns import INTERRUPT_SECONDS, KILL_SECONDS
+from nerve.runtime.client import ClientSlot
+from nerve.runtime.turn import Reach, RunningTurn, TurnStopped
+
+RECORD_SECONDS = 1.0  # how long the answer to a stop waits for the record of it
+
+
+async def stop(slot: ClientSlot, turn: RunningTurn) -> TurnStopped:
+    """Interrupt the turn; after five seconds cancel it, which only happens while no agent is live.
+
+    Waits at most ``INTERRUPT_SECONDS`` plus ``KILL_SECONDS``.
+    """
+    turn.stop_requested = True
+    with trio.move_on_after(INTERRUPT_SECONDS):
+        await interrupt(slot, turn)
+        await turn.over.wait()
+        return await _told(turn)
+    return await kill(slot, turn)
+
+
+async def interrupt(slot: ClientSlot, turn: RunningTurn) -> None:
+    """Waits as long as the caller lets it."""
+    client = slot.client
+    if client is None or turn.reach is Reach.UNSENT:
+        turn.scope.cancel()  # the runtime does not know of the turn
+        return
+    try:
+        await client.interrupt()
+    except RuntimeGone as gone:
+        turn.lose(gone)
+
+
+async def kill(slot: ClientSlot, turn: RunningTurn) -> TurnStopped:
+    """Waits at most ``KILL_SECONDS``."""
+    turn.killed = True
+    slot.kill()
+    turn.scope.cancel()
+    with trio.move_on_after(KILL_SECONDS):
+        await slot.close()
+        await turn.over.wait()
+        return await _told(turn)
+    return TurnStopped.NOT_STOPPED
+
+
+async def _told(turn: RunningTurn) -> TurnStopped:
+    """The answer follows the record, but a disk that refuses the record doesn't make the stop untrue."""
+    with trio.move_on_after(RECORD_SECONDS):
+        await turn.finished.wait()
+    return turn.came_of_stop()
