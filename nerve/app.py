@@ -168,8 +168,7 @@ async def living(
             nursery.start_soon(_survive, database, start.generation, name="survival")
             if start.after_crash:
                 nursery.start_soon(_check, database, name="database check")
-            for session_id in recovered.waiting:
-                await supervisor.resume_queue(session_id)
+            await supervisor.go_on(recovered.waiting)
             yield OpenHouse(app, services, supervisor, hub, start.generation)
             nursery.cancel_scope.cancel()
         unsubscribe()

@@ -22,6 +22,7 @@ def outputs(spec: Spec) -> dict[Path, str]:
     documents = {"openapi.json": openapi(spec), "asyncapi.json": asyncapi(spec)}
     if spec.plays is not None:
         documents["play.schema.json"] = spec.plays
+    documents["tools.json"] = spec.tools
     for name, document in documents.items():
         files[contract / "documents" / name] = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     files[contract / "documents" / "docs.html"] = page(spec)

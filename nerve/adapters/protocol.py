@@ -217,6 +217,13 @@ class SessionHost(Protocol):
         """
         ...
 
+    async def call_tool(self, name: str, tool_input: dict[str, Any], agent_ref: str | None = None) -> ToolResult:
+        """Call a built-in tool for the session; ``agent_ref`` as in ``InteractionRequest``.
+
+        Waits for as long as the tool does.  Whatever goes wrong, an unknown name included, is an error result.
+        """
+        ...
+
 
 @frozen
 class SessionSpec:

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from nerve.domain.turns import OPEN_TOOL_RESULT
+from nerve.domain.turns import OPEN_TOOL_RESULT, UNASKED_SOURCES
 
 
 @frozen
@@ -23,6 +23,7 @@ class Transcript:
     """Grows by pieces; ``close`` ends it and ``stored`` is what becomes the assistant row."""
 
     _blocks: list[dict[str, Any]] = field(factory=list)
+    _lead: dict[str, Any] | None = None  # the block that tells what started the turn; not something that was said
     _open_tools: dict[str, dict[str, Any]] = field(factory=dict)
 
     @property
@@ -33,6 +34,18 @@ class Transcript:
     def open_tools(self) -> tuple[str, ...]:
         """Ids of the tool calls that have no result yet, in the order of their start."""
         return tuple(self._open_tools)
+
+    @classmethod
+    def of(cls, source: str) -> "Transcript":
+        """That of a turn from this source."""
+        transcript = cls()
+        if source in UNASKED_SOURCES:
+            transcript.lead(source)
+        return transcript
+
+    def lead(self, kind: str) -> None:
+        """Mark what started the turn, before everything it says."""
+        self._lead = {"type": kind}
 
     def text(self, piece: str) -> None:
         self._extend("text", piece)
@@ -80,6 +93,8 @@ class Transcript:
         text = self.answer()
         thoughts = "".join(p for block in self._blocks if block["type"] == "thinking" for p in block["pieces"])
         blocks = [_plain(block) for block in self._blocks]
+        if self._lead is not None:
+            blocks.insert(0, dict(self._lead))
         if mark is not None:
             text = f"{text}\n\n{mark}" if text else mark
             blocks.append({"type": "text", "content": mark})
@@ -97,6 +112,8 @@ def replay(frames: Iterable[Mapping[str, Any]]) -> Transcript:
     transcript = Transcript()
     for frame in frames:
         match frame["type"]:
+            case "wakeup":
+                transcript.lead("wakeup")
             case "token":
                 transcript.text(frame["content"])
             case "thinking":

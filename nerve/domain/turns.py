@@ -23,6 +23,9 @@ INTERRUPTED_REASON = "Interrupted by restart"
 OPEN_TOOL_RESULT = "[Interrupted]"
 RUNTIME_DIED = "The agent's runtime ended unexpectedly."
 
+# Sources of turns that nobody asked for at that moment: they are led by a block of their type, and move no feed.
+UNASKED_SOURCES = frozenset({"wakeup"})
+
 INTERRUPT_SECONDS = 5.0  # how long a stop waits for the runtime before it may cancel
 KILL_SECONDS = 3.0  # after that, how long a cancelled runtime may take to be gone (decisions D11)
 
@@ -38,6 +41,11 @@ def mark(state: TurnState, reason: str | None) -> str | None:
             return f"Agent error: {reason or RUNTIME_DIED}"
         case _:
             return None
+
+
+def bumps(source: str) -> bool:
+    """Whether a turn's messages move its session to the front of the feed."""
+    return source not in UNASKED_SOURCES
 
 
 def session_status(state: TurnState) -> str:

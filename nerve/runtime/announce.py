@@ -5,7 +5,7 @@ from nerve.contract.unset import UNSET
 from nerve.runtime.house import House
 from nerve.runtime.hub import Subscriber
 from nerve.runtime.views import queue_entries
-from nerve.store import queue
+from nerve.store import waiting
 from nerve.store.queue import QueuedMessage
 
 
@@ -21,9 +21,9 @@ async def publish_queue(
     only: Subscriber | None = None,
 ) -> None:
     """To the bound sockets, and to ``also``, which may be bound elsewhere; or to ``only`` one."""
-    waiting = await house.database.read(queue.waiting, session_id)
+    entries = await house.database.read(waiting.shown, session_id)
     frame = QueueUpdateFrame(
-        session_id=session_id, queue=queue_entries(waiting), removed=list(removed) if removed else UNSET
+        session_id=session_id, queue=queue_entries(entries), removed=list(removed) if removed else UNSET
     )
     if only is not None:
         house.hub.publish_to(only, frame)

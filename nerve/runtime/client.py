@@ -4,17 +4,20 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import trio
 from attrs import define, field
 
-from nerve.adapters.protocol import AgentClient, AgentEvent, RuntimeGone, SessionSpec
+from nerve.adapters.protocol import AgentClient, AgentEvent, RuntimeGone, SessionSpec, ToolResult
 from nerve.domain.turns import KILL_SECONDS
 from nerve.errors import NerveError
 from nerve.runtime.backends import Backends
-from nerve.runtime.house import House
-from nerve.store import snapshots, turns
+from nerve.runtime.house import SYSTEM_ACTOR, House
+from nerve.store import sessions, snapshots, turns
 from nerve.store.turns import RuntimeFacts
+from nerve.tools import BUILT_IN
+from nerve.tools.tool import ToolContext
 
 log = logging.getLogger("nerve.runtime")
 
@@ -33,6 +36,24 @@ class Host:
             return
         existed, content = await self._house.effects.blocking(_read_small, path)
         await self._house.database.write(self._keep, path, existed, content)
+
+    async def call_tool(self, name: str, tool_input: dict[str, Any], agent_ref: str | None = None) -> ToolResult:
+        house = self._house
+        try:
+            owner = await house.database.read(sessions.owner, self._session_id)
+        except NerveError as gone:
+            return ToolResult(gone.message, is_error=True)
+        context = ToolContext(
+            session_id=self._session_id,
+            source=owner.source,
+            actor_id=SYSTEM_ACTOR,
+            cause_id=owner.cause_id,
+            agent_ref=agent_ref,
+            database=house.database,
+            effects=house.effects,
+            schedule=house.schedule,
+        )
+        return await BUILT_IN.call(name, tool_input, context)
 
     def _keep(self, db: object, path: Path, existed: bool, content: bytes | None) -> None:
         snapshots.keep(

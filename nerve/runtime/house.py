@@ -7,6 +7,7 @@ from nerve.effects import Effects
 from nerve.runtime.backends import Backends
 from nerve.runtime.hub import Hub
 from nerve.runtime.limits import Limits
+from nerve.runtime.wakeups import Schedule
 from nerve.store.database import Database
 
 SYSTEM_ACTOR = "act_system"
@@ -19,7 +20,12 @@ class House:
     effects: Effects
     backends: Backends
     limits: Limits = field(factory=Limits)
+    schedule: Schedule = field(init=False)
     slots: trio.CapacityLimiter = field()  # turns at once, over all sessions
+
+    @schedule.default
+    def _schedule(self) -> Schedule:
+        return Schedule(self.database, self.effects)
 
     @slots.default
     def _slots(self) -> trio.CapacityLimiter:

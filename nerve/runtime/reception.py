@@ -23,9 +23,10 @@ from nerve.runtime.house import House
 from nerve.runtime.hub import Subscriber
 from nerve.runtime.turn import TurnOutcome, Waiter
 from nerve.runtime.views import queue_entries
-from nerve.store import intake, queue
+from nerve.store import intake, queue, waiting
 from nerve.store.intake import Accepted
 from nerve.store.queue import QueuedMessage
+from nerve.store.wakeups import ScheduledEntry
 
 log = logging.getLogger("nerve.runtime")
 
@@ -152,12 +153,14 @@ class Reception:
 
     async def queue(self, session_id: str) -> list[QueueEntry]:
         """What waits, in order.  Raises SESSION_NOT_FOUND."""
-        return queue_entries(await self._house.database.read(queue.listed, session_id))
+        return queue_entries(await self._house.database.read(waiting.listed, session_id))
 
     async def cancel_queued(self, session_id: str, queue_id: str, by: Caller) -> str:
-        """Remove one's own waiting message; its text.  Raises what ``store.queue.cancel`` raises."""
-        entry = await self._house.database.write(queue.cancel, session_id, queue_id, by.actor_id)
+        """Remove one's own waiting message; its text.  Raises what ``store.waiting.cancel`` raises."""
+        entry = await self._house.database.write(waiting.cancel, session_id, queue_id, by.actor_id)
         self._settle_unrun(entry.id, "The message was cancelled before it ran.")
+        if isinstance(entry, ScheduledEntry):
+            await self._house.schedule.refresh(session_id)
         await publish_queue(self._house, session_id, gone(entry, RemovalReason.CANCELLED))
         return entry.content
 

@@ -16,7 +16,7 @@ from nerve.contract.generated.frames_server import ErrorFrame, LoggedFrame, Tool
 from nerve.domain.transcript import replay
 from nerve.domain.turns import INTERRUPTED_REASON, OPEN_TOOL_RESULT, TurnState, mark
 from nerve.runtime.house import House
-from nerve.store import event_log, intake, queue, starts, turns
+from nerve.store import event_log, intake, starts, turns, waiting
 from nerve.store.event_log import LogRow
 from nerve.store.turns import OpenTurn, TurnEnd
 
@@ -49,8 +49,8 @@ async def recover(house: House, generation: str) -> Recovered:
                 "session %s is quarantined: its turns ended with the process %d times", turn.session_id, QUARANTINE_AT
             )
     await database.write(turns.orphans_to_idle, now())
-    waiting = await database.read_large(queue.sessions_waiting)
-    return Recovered(tuple(turn.id for turn in open_turns), tuple(quarantined), tuple(waiting))
+    going_on = await database.read_large(waiting.sessions_waiting)
+    return Recovered(tuple(turn.id for turn in open_turns), tuple(quarantined), tuple(going_on))
 
 
 def _settle(db: apsw.Connection, turn: OpenTurn, generation: str, house: House, now: datetime) -> bool:

@@ -13,7 +13,7 @@ import trio
 from attrs import define, field
 
 from nerve.adapters.protocol import Capabilities, RuntimeGone, TurnPrompt, TurnSource
-from nerve.contract.generated.frames_server import RemovalReason, SessionUpdatedFrame, UserMessageFrame
+from nerve.contract.generated.frames_server import LoggedFrame, RemovalReason, SessionUpdatedFrame
 from nerve.domain.turns import KILL_SECONDS, TurnState
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime import turn_stop
@@ -26,8 +26,8 @@ from nerve.runtime.hub import Subscriber
 from nerve.runtime.listening import Listener
 from nerve.runtime.logs import LogBook
 from nerve.runtime.turn import Reach, RunningTurn, TurnOutcome, TurnStopped, Waiter
-from nerve.runtime.views import LiveState, session_running, user_message
-from nerve.store import intake, turns
+from nerve.runtime.views import LiveState, opening, session_running
+from nerve.store import turns, waiting
 from nerve.store.turns import BegunTurn
 
 log = logging.getLogger("nerve.runtime")
@@ -74,7 +74,7 @@ class SessionRunner:
 
     @property
     def live(self) -> LiveState:
-        return LiveState(is_running=self.turn is not None or self._beginning)
+        return LiveState(self.turn is not None or self._beginning, wakeup=self._house.schedule.pending(self.session_id))
 
     @property
     def capabilities(self) -> Capabilities | None:
@@ -166,7 +166,7 @@ class SessionRunner:
         """True once the queue holds an entry; False after an idle time without any."""
         while True:
             self._woken = trio.Event()
-            if await self._house.database.read(intake.may_run, self.session_id):
+            if await self._house.database.read(waiting.may_run, self.session_id):
                 return True
             self.resting = True
             try:
@@ -194,12 +194,12 @@ class SessionRunner:
         """
         first_seq = 0
 
-        def make(db: object) -> tuple[BegunTurn | None, list[UserMessageFrame]]:
+        def make(db: object) -> tuple[BegunTurn | None, list[LoggedFrame]]:
             nonlocal first_seq
             first_seq = self._log.last_seq + 1
             now = self._house.effects.now()
             begun = turns.begin(db, self.session_id, turn_id, first_seq, SYSTEM_ACTOR, now)  # type: ignore[arg-type]
-            return begun, [] if begun is None else [user_message(begun.entry)]
+            return begun, [] if begun is None else [opening(begun.entry)]
 
         while self.phase is Phase.OPEN:
             self._beginning = True
@@ -241,6 +241,8 @@ class SessionRunner:
 
     async def _announce(self, begun: BegunTurn) -> None:
         hub = self._house.hub
+        if begun.scheduled:
+            await self._house.schedule.refresh(self.session_id)
         await publish_queue(self._house, self.session_id, gone(begun.entry, RemovalReason.STARTED))
         hub.publish_global(session_running(self.session_id, self.live))
         if begun.title is not None:

@@ -1,7 +1,7 @@
 """The supervisor: its nursery holds every live session; what comes in, what is stopped and what closes passes here."""
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -10,14 +10,16 @@ from attrs import define, field
 
 from nerve.adapters.protocol import Capabilities
 from nerve.errors import ErrorCode, sole_error
+from nerve.runtime.announce import publish_queue
 from nerve.runtime.backends import BackendChoice
 from nerve.runtime.house import House
 from nerve.runtime.logs import LogBook
 from nerve.runtime.reception import Reception
 from nerve.runtime.session import SessionRunner
 from nerve.runtime.stopping import Stops
-from nerve.runtime.views import LiveState
-from nerve.store import intake
+from nerve.runtime.views import LiveState, session_running
+from nerve.runtime.wakeups import Sweep
+from nerve.store import waiting
 from nerve.store.queue import QueuedMessage
 
 log = logging.getLogger("nerve.runtime")
@@ -54,7 +56,7 @@ class Supervisor:
 
     def live(self, session_id: str) -> LiveState:
         runner = self._runners.get(session_id)
-        return LiveState() if runner is None else runner.live
+        return LiveState(wakeup=self.house.schedule.pending(session_id)) if runner is None else runner.live
 
     def turn_start(self, session_id: str) -> int | None:
         """The number of the first frame of the running turn; None when none runs."""
@@ -75,10 +77,35 @@ class Supervisor:
     async def backend_for(self, requested: str | None) -> BackendChoice:
         return await self.house.backends.choose(requested)
 
+    async def go_on(self, waiting: Iterable[str]) -> None:
+        """After recovery: queues that waited are worked off, and from here on scheduled turns begin."""
+        for session_id in waiting:
+            await self.resume_queue(session_id)
+        house = self.house
+        sweep = Sweep(house.database, house.effects, house.backends, house.schedule, self)
+        self._nursery.start_soon(sweep.run, name="scheduled turns")
+
     async def resume_queue(self, session_id: str) -> None:
-        """Go on with a queue that waited: at start, and when a quarantine was lifted."""
-        if await self.house.database.read(intake.may_run, session_id):
+        """Go on with a queue that waited: at start, or when a quarantine was lifted."""
+        if await self.house.database.read(waiting.may_run, session_id):
             self._set_going(session_id)
+
+    # --- scheduled turns ------------------------------------------------------------------------------------------
+
+    async def run_scheduled(self, session_id: str, *, announce: bool) -> None:
+        """Have the session get to what is due; ``announce``: tell that it waits, unless it starts at once."""
+        at_once = self._set_going(session_id)
+        if announce and not at_once:
+            await publish_queue(self.house, session_id)
+
+    async def wakeup_changed(self, session_id: str) -> None:
+        """After a change of what is pending outside of a turn; a turn's own end tells what is pending then."""
+        changed = await self.house.schedule.refresh(session_id)
+        live = self.live(session_id)
+        if changed and not live.is_running:
+            self.house.hub.publish_global(session_running(session_id, live))
+
+    # --- runners --------------------------------------------------------------------------------------------------
 
     def _wake_or_start(self, session_id: str) -> None:
         runner = self._runners.get(session_id)
@@ -141,6 +168,7 @@ class Supervisor:
 
     async def abandoned(self, session_id: str, entries: Sequence[QueuedMessage], reason: str) -> None:
         """After what waited was dropped with a change of the session: whoever waits for it is told ``reason``."""
+        await self.wakeup_changed(session_id)
         await self.reception.abandoned(session_id, entries, reason)
 
     async def deleted(self, session_id: str, native_id: str | None, backend: str) -> None:
@@ -165,6 +193,7 @@ class Supervisor:
 @asynccontextmanager
 async def open_supervisor(house: House) -> AsyncIterator[Supervisor]:
     """The nursery that every session lives in.  Leaving it cancels what ``drain`` has left."""
+    await house.schedule.load()
     logs = LogBook(house.database, house.hub, house.effects)
     async with trio.open_nursery() as nursery:
         yield Supervisor(house, logs, nursery)

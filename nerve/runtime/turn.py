@@ -67,7 +67,7 @@ class RunningTurn:
     id: str
     entry: QueuedMessage
     first_seq: int
-    transcript: Transcript = field(factory=Transcript)
+    transcript: Transcript = field(init=False)
     scope: trio.CancelScope = field(factory=trio.CancelScope)
     ended: trio.Event = field(factory=trio.Event)
     over: trio.Event = field(factory=trio.Event)
@@ -80,6 +80,9 @@ class RunningTurn:
     killed: bool = False
     reach: Reach = Reach.UNSENT
     outcome: TurnOutcome | None = None
+
+    def __attrs_post_init__(self) -> None:
+        self.transcript = Transcript.of(self.entry.source)
 
     @property
     def unwanted(self) -> bool:

@@ -15,19 +15,22 @@ from nerve.contract.generated.entities import (
 from nerve.contract.generated.entities import (
     Usage as FrameUsage,
 )
-from nerve.contract.generated.frames_server import SessionRunningFrame, UserMessageFrame
+from nerve.contract.generated.frames_server import SessionRunningFrame, UserMessageFrame, WakeupFrame
 from nerve.domain.queue import preview
+from nerve.domain.wakeups import PendingWakeup
 from nerve.store.queue import QueuedMessage
 from nerve.store.turns import TurnUsageRow
+from nerve.store.wakeups import ScheduledEntry
 
 
 @frozen
 class LiveState:
-    """What a session is doing now; nothing of it is stored."""
+    """What a session is doing now, and the scheduled turn that is pending."""
 
     is_running: bool = False
     awaiting_input: bool = False
     background_count: int = 0
+    wakeup: PendingWakeup | None = None
 
     @property
     def has_background_tasks(self) -> bool:
@@ -38,9 +41,9 @@ def queue_entry(entry: QueuedMessage) -> QueueEntry:
     return QueueEntry(
         queue_id=entry.id,
         client_msg_id=entry.client_msg_id,
-        preview=preview(entry.content),
+        preview=entry.label if isinstance(entry, ScheduledEntry) else preview(entry.content),
         source=entry.source,
-        internal=False,
+        internal=isinstance(entry, ScheduledEntry),
         actor_id=entry.actor_id,
         created_at=entry.created_at,
     )
@@ -50,7 +53,10 @@ def queue_entries(entries: Iterable[QueuedMessage]) -> list[QueueEntry]:
     return [queue_entry(entry) for entry in entries]
 
 
-def user_message(entry: QueuedMessage) -> UserMessageFrame:
+def opening(entry: QueuedMessage) -> UserMessageFrame | WakeupFrame:
+    """The first frame of the turn that the entry begins."""
+    if isinstance(entry, ScheduledEntry) and entry.hidden:
+        return WakeupFrame(session_id=entry.session_id)
     return UserMessageFrame(
         session_id=entry.session_id,
         content=entry.content,
@@ -61,12 +67,13 @@ def user_message(entry: QueuedMessage) -> UserMessageFrame:
 
 
 def session_running(session_id: str, live: LiveState) -> SessionRunningFrame:
+    wakeup = live.wakeup
     return SessionRunningFrame(
         session_id=session_id,
         is_running=live.is_running,
-        pending_wakeup_at=None,
-        pending_wakeup_created_by_actor_id=None,
-        pending_wakeup_caused_by_actor_id=None,
+        pending_wakeup_at=None if wakeup is None else wakeup.fire_at,
+        pending_wakeup_created_by_actor_id=None if wakeup is None else wakeup.created_by_actor_id,
+        pending_wakeup_caused_by_actor_id=None if wakeup is None else wakeup.caused_by_actor_id,
         has_background_tasks=live.has_background_tasks,
         background_count=live.background_count,
     )

@@ -4,7 +4,7 @@ import apsw
 from attrs import frozen
 
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import event_log, queue
+from nerve.store import event_log, waiting
 from nerve.store.event_log import LogRow
 from nerve.store.queue import QueuedMessage
 from nerve.store.rows import scalar
@@ -25,4 +25,4 @@ def read(db: apsw.Connection, session_id: str, after: int | None, page: int, pag
     if status is None:
         raise NerveError(ErrorCode.SESSION_NOT_FOUND)
     frames = [] if after is None else event_log.after(db, session_id, after, page, page_bytes)
-    return BindingRow(status, queue.waiting(db, session_id), frames)
+    return BindingRow(status, waiting.shown(db, session_id), frames)

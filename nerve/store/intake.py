@@ -8,9 +8,9 @@ import apsw
 
 from nerve.domain.attribution import Attribution
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import queue, sessions
+from nerve.store import queue, sessions, waiting
 from nerve.store.queue import QueuedMessage
-from nerve.store.rows import one, run, scalar
+from nerve.store.rows import run, scalar
 from nerve.store.session_events import record as record_event
 
 
@@ -30,18 +30,7 @@ def accept(db: apsw.Connection, entry: QueuedMessage, limit: int, cause_id: str 
     if not queue.add(db, entry, limit):
         return Accepted.DUPLICATE
     sessions.unarchive(db, entry.session_id, Attribution(entry.actor_id, cause_id), entry.created_at)
-    return Accepted.MAY_RUN if may_run(db, entry.session_id) else Accepted.WAITS
-
-
-def may_run(db: apsw.Connection, session_id: str) -> bool:
-    """Whether something waits in a session that is not quarantined."""
-    row = one(
-        db,
-        "SELECT 1 FROM sessions s WHERE s.id = ? AND s.quarantined = 0"
-        " AND EXISTS (SELECT 1 FROM queue_entries q WHERE q.session_id = s.id)",
-        (session_id,),
-    )
-    return row is not None
+    return Accepted.MAY_RUN if waiting.may_run(db, entry.session_id) else Accepted.WAITS
 
 
 def stop_requested(

@@ -94,13 +94,6 @@ def waiting(db: apsw.Connection, session_id: str) -> list[QueuedMessage]:
     return ENTRY.all(db, f"SELECT {ENTRY.columns} FROM queue_entries WHERE session_id = ? ORDER BY n", (session_id,))
 
 
-def listed(db: apsw.Connection, session_id: str) -> list[QueuedMessage]:
-    """As ``waiting``; raises SESSION_NOT_FOUND."""
-    if scalar(db, "SELECT 1 FROM sessions WHERE id = ?", (session_id,)) is None:
-        raise NerveError(ErrorCode.SESSION_NOT_FOUND)
-    return waiting(db, session_id)
-
-
 def take_first(db: apsw.Connection, session_id: str) -> QueuedMessage | None:
     """Remove the head and return it; part of the transaction that begins its turn."""
     head = ENTRY.one(
@@ -149,12 +142,3 @@ def refuse_everything(db: apsw.Connection) -> list[QueuedMessage]:
         row[0] for row in db.execute("SELECT session_id FROM queue_entries GROUP BY session_id ORDER BY min(n)")
     ]
     return [entry for session_id in waiting_in for entry in refuse_all(db, session_id)]
-
-
-def sessions_waiting(db: apsw.Connection) -> list[str]:
-    """Sessions with entries that may run: at start these go on.  A quarantined one keeps its queue and waits."""
-    rows = db.execute(
-        "SELECT DISTINCT q.session_id FROM queue_entries q JOIN sessions s ON s.id = q.session_id"
-        " WHERE s.quarantined = 0"
-    )
-    return [row[0] for row in rows]

@@ -88,14 +88,10 @@ keep_written(SessionRow)
 
 @lru_cache(maxsize=1024)  # lists are read again and again, and few of their rows have changed meanwhile
 def with_live(row: StoredRow, live: LiveState) -> SessionRow:
-    """A list row.  No session has a pending wakeup yet."""
     return SessionRow(
         **values(row),
         is_running=live.is_running,
         awaiting_input=live.awaiting_input,
-        pending_wakeup_at=None,
-        pending_wakeup_created_by_actor_id=None,
-        pending_wakeup_caused_by_actor_id=None,
         has_background_tasks=live.has_background_tasks,
         background_count=live.background_count,
     )

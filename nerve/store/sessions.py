@@ -28,13 +28,22 @@ from nerve.domain.sessions import (
     checked_change,
 )
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import event_log, queue, session_events
+from nerve.store import event_log, queue, session_events, wakeups
 from nerve.store.instants import from_text, from_text_or_none, to_text
 from nerve.store.queue import QueuedMessage
 from nerve.store.rows import insert, one, run, scalar
 
 NAMES = tuple(attribute.name for attribute in attrs.fields(Session))
-COLUMNS = ", ".join(NAMES)
+_PENDING = {
+    f"pending_wakeup_{name}": f"(SELECT w.{column} FROM session_wakeups w"
+    " WHERE w.session_id = sessions.id AND w.status = 'pending')"
+    for name, column in (
+        ("at", "fire_at"),
+        ("created_by_actor_id", "created_by_actor_id"),
+        ("caused_by_actor_id", "caused_by_actor_id"),
+    )
+}
+COLUMNS = ", ".join(_PENDING.get(name, name) for name in NAMES)
 
 _PLACE = {name: n for n, name in enumerate(NAMES)}
 _SOURCE, _STATUS, _METADATA = _PLACE["source"], _PLACE["status"], _PLACE["metadata"]
@@ -75,6 +84,22 @@ def get(db: apsw.Connection, session_id: str) -> Session:
     if row is None:
         raise NerveError(ErrorCode.SESSION_NOT_FOUND)
     return Session(**values(row))
+
+
+@frozen
+class Owner:
+    """What the work of a session's agent is attributed by: where it was made, and on whose behalf it works."""
+
+    source: SessionSource
+    cause_id: str | None
+
+
+def owner(db: apsw.Connection, session_id: str) -> Owner:
+    """Raises SESSION_NOT_FOUND."""
+    row = one(db, "SELECT source, caused_by_actor_id FROM sessions WHERE id = ?", (session_id,))
+    if row is None:
+        raise NerveError(ErrorCode.SESSION_NOT_FOUND)
+    return Owner(_SOURCES[row[0]], row[1])
 
 
 def get_with_seq(db: apsw.Connection, session_id: str) -> tuple[Session, int]:
@@ -224,6 +249,7 @@ def archive(
     if found[1] or (found[2] and not force):
         return Archived.BUSY, []
     dropped = queue.refuse_all(db, session_id) if force else []
+    wakeups.cancel(db, session_id, "archived", now)
     run(db, "UPDATE sessions SET status = 'archived', archived_at = ? WHERE id = ?", (to_text(now), session_id))
     _record(db, session_id, SessionEventType.ARCHIVED, {"reason": reason.value, "force": force}, by, now)
     return Archived.DONE, dropped

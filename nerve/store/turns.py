@@ -10,13 +10,14 @@ from attrs import frozen
 
 from nerve.domain.titles import first_words
 from nerve.domain.transcript import StoredMessage
-from nerve.domain.turns import TurnState
+from nerve.domain.turns import TurnState, bumps
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import queue
+from nerve.store import waiting
 from nerve.store.instants import to_text
 from nerve.store.queue import QueuedMessage
 from nerve.store.rows import Shape, insert, one, run, scalar
 from nerve.store.session_events import record as record_event
+from nerve.store.wakeups import ScheduledEntry
 
 
 @frozen
@@ -24,8 +25,12 @@ class BegunTurn:
     """What beginning a turn changed, for those who are to be told."""
 
     entry: QueuedMessage
-    user_message_id: int
+    user_message_id: int | None  # None: the prompt is hidden
     title: str | None  # the placeholder title, if the session got one
+
+    @property
+    def scheduled(self) -> bool:
+        return isinstance(self.entry, ScheduledEntry)
 
 
 @frozen
@@ -71,20 +76,15 @@ OPEN_TURN = Shape(OpenTurn)
 def begin(
     db: apsw.Connection, session_id: str, turn_id: str, first_seq: int, system_actor: str, now: datetime
 ) -> BegunTurn | None:
-    """Take the head of the queue, store the user's row and open the turn; None if the queue is empty by now."""
-    entry = queue.take_first(db, session_id)
+    """Take what is first, store the user's row and open the turn; None if nothing waits by now.
+
+    A hidden prompt has neither a row nor words that could be a title.
+    """
+    entry = waiting.take_next(db, session_id)
     if entry is None:
         return None
-    message_id = _add_message(
-        db,
-        session_id,
-        now,
-        role="user",
-        content=entry.content,
-        channel=entry.source,
-        turn_id=turn_id,
-        actor_id=entry.actor_id,
-    )
+    hidden = isinstance(entry, ScheduledEntry) and entry.hidden
+    message_id = None if hidden else _add_user_message(db, entry, turn_id, now)
     insert(
         db,
         "turns",
@@ -99,16 +99,31 @@ def begin(
         first_seq=first_seq,
         started_at=now,
     )
-    return BegunTurn(entry, message_id, _placeholder_title(db, session_id, entry.content, system_actor, now))
+    title = None if hidden else _placeholder_title(db, session_id, entry.content, system_actor, now)
+    return BegunTurn(entry, message_id, title)
 
 
-def _add_message(db: apsw.Connection, session_id: str, now: datetime, **values: Any) -> int:
+def _add_user_message(db: apsw.Connection, entry: QueuedMessage, turn_id: str, now: datetime) -> int:
+    return _add_message(
+        db,
+        entry.session_id,
+        now,
+        role="user",
+        content=entry.content,
+        channel=entry.source,
+        turn_id=turn_id,
+        actor_id=entry.actor_id,
+    )
+
+
+def _add_message(db: apsw.Connection, session_id: str, now: datetime, *, bump: bool = True, **values: Any) -> int:
+    """``bump``: the session moves to the front of its feed."""
     message_id = insert(db, "messages", session_id=session_id, created_at=now, **values)
-    at = to_text(now)
     run(
         db,
-        "UPDATE sessions SET message_count = message_count + 1, updated_at = ?, last_activity_at = ? WHERE id = ?",
-        (at, at, session_id),
+        "UPDATE sessions SET message_count = message_count + 1, last_activity_at = ?1,"
+        " updated_at = iif(?2, ?1, updated_at) WHERE id = ?3",
+        (to_text(now), int(bump), session_id),
     )
     return message_id
 
@@ -144,6 +159,7 @@ def end(db: apsw.Connection, turn: TurnEnd, now: datetime) -> int:
         db,
         turn.session_id,
         now,
+        bump=bumps(scalar(db, "SELECT source FROM turns WHERE id = ?", (turn.turn_id,))),
         role="assistant",
         content=turn.message.content,
         thinking=turn.message.thinking,
@@ -257,6 +273,15 @@ def moved_to_backend(db: apsw.Connection, session_id: str, backend: str, now: da
         (backend, session_id),
     )
     record_event(db, session_id, "backend_changed", {"backend": backend, "previous": before}, now=now)
+
+
+def moved_while_idle(db: apsw.Connection, session_id: str, backend: str, now: datetime) -> bool:
+    """As ``moved_to_backend``, unless the session is not on the fallback any more; False while a turn runs in it."""
+    if scalar(db, "SELECT 1 FROM turns WHERE session_id = ? AND state = 'running'", (session_id,)) is not None:
+        return False
+    if scalar(db, "SELECT backend_reason FROM sessions WHERE id = ?", (session_id,)) is not None:
+        moved_to_backend(db, session_id, backend, now)
+    return True
 
 
 def orphans_to_idle(db: apsw.Connection, now: datetime) -> None:

@@ -17,6 +17,7 @@ from nerve.adapters.protocol import (
     AgentEvent,
     SessionSpec,
     TextAdded,
+    ToolResult,
     TurnEnded,
     TurnPrompt,
     TurnSource,
@@ -44,11 +45,21 @@ async def inline(fn: Callable[..., T], /, *args: Any, limiter: trio.CapacityLimi
 
 @define
 class FakeHost:
-    """Keeps what it is asked to keep: the file's bytes at that moment, None for one that is missing."""
+    """Keeps what it is asked to keep: the file's bytes at that moment, None for one that is missing.
+
+    Answers calls of built-in tools with what the test has put into ``answers``.
+    """
 
     kept: list[tuple[Path, bytes | None]] = field(factory=list)
     refusal: Exception | None = None
+    called: list[tuple[str, dict[str, Any], str | None]] = field(factory=list)
+    answers: list[ToolResult] = field(factory=list)  # of the tools, in order
     meanwhile: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
+
+    async def call_tool(self, name: str, tool_input: dict[str, Any], agent_ref: str | None = None) -> ToolResult:
+        await self.meanwhile()
+        self.called.append((name, tool_input, agent_ref))
+        return self.answers.pop(0)
 
     async def before_file_change(self, path: Path) -> None:
         await self.meanwhile()

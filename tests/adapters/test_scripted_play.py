@@ -59,7 +59,7 @@ def test_every_step_of_the_format_is_known() -> None:
     steps = parse_play(EVERY_STEP).steps
     later = [step.name for step in steps if isinstance(step, Unavailable)]
     assert later == [
-        *("call", "agent", "shell", "monitor", "ask", "form", "plan", "approve", "workflow", "wakeup"),
+        *("agent", "shell", "monitor", "ask", "plan", "approve", "workflow"),
     ]
     assert len(steps) == 25
     assert steps[2] == UseTool("/2", "Bash", {"a": [1, {"b": None}]}, ("a",), "r", True, 1.5)

@@ -123,10 +123,9 @@ class Home:
         mortal = MortalDatabase(self.database, fatal)
         try:
             await mortal.write(starts.begin, generation, now())
-            async with open_house(mortal, self.path, born=self.lives, limits=self.limits) as house:
+            async with open_house(mortal, self.path, born=self.lives, limits=self.limits, recovered=False) as house:
                 recovered = await recover(house.supervisor.house, generation)
-                for session_id in recovered.waiting:
-                    await house.supervisor.resume_queue(session_id)
+                await house.supervisor.go_on(recovered.waiting)
                 if survived:
                     await mortal.write(starts.survived, generation)
                 yield Life(house, recovered, mortal)

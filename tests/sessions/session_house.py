@@ -203,8 +203,12 @@ async def open_house(
     limits: Limits | None = None,
     token: str = "alice",
     born: int = 0,
+    recovered: bool = True,
 ) -> AsyncIterator[House]:
-    """``settings`` is the text of the configuration's base layer; ``born`` tells the ids of a restarted house apart."""
+    """``settings`` is the text of the configuration's base layer; ``born`` tells the ids of a restarted house apart.
+
+    Without ``recovered`` the caller sees to recovery and has the supervisor go on.
+    """
     config = _config(home, settings)
     effects = Effects(now=now, new_id=counting_ids(born * 1000), blocking=blocking)
     hub = Hub()
@@ -213,6 +217,8 @@ async def open_house(
     await database.write(_add_actors)
     async with open_supervisor(RuntimeHouse(database, hub, effects, backends, limits or Limits())) as supervisor:
         await SessionMaker(database, supervisor, effects, config.workspace).ensure_main(SYSTEM_ACTOR)
+        if recovered:
+            await supervisor.go_on(())
         services = Services(
             config=config,
             effects=effects,

@@ -45,6 +45,7 @@ class Spec:
     server_frames: dict[str, dict[str, Any]]
     before_routing: tuple[str, ...]
     plays: dict[str, Any] | None = field(default=None)
+    tools: dict[str, dict[str, Any]] = field(factory=dict)
 
 
 def read_yaml(path: Path) -> Any:
@@ -87,7 +88,19 @@ def read_spec(root: Path) -> Spec:
         server_frames=read_yaml(root / "ws" / "server.yaml")["messages"],
         before_routing=tuple(common["before_routing"]),
         plays=read_yaml(plays) if plays.exists() else None,
+        tools=dict(_tools(root)),
     )
+
+
+def _tools(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The built-in tools by name; what an agent sends them is an object, and keys that are not known are ignored."""
+    for path in sorted((root / "tools").glob("*.yaml")):
+        tool = read_yaml(path)
+        if tool.keys() != {"description", "input"}:
+            raise SpecError(f"tools/{path.name}: a tool has a description and an input, nothing else")
+        if tool["input"].get("type") != "object" or tool["input"].get("additionalProperties") is not True:
+            raise SpecError(f"tools/{path.name}: the input must be an object that takes additional properties")
+        yield path.stem, tool
 
 
 def _operations(root: Path, errors: dict[str, Any], groups: list[dict[str, Any]]) -> Iterator[Operation]:

@@ -15,6 +15,7 @@ from nerve.adapters.scripted.problem import PlayError, pointer_to
 from nerve.adapters.scripted.steps import (
     AddUsage,
     BeStuck,
+    CallTool,
     ChangeCapabilities,
     Crash,
     DeleteFile,
@@ -35,6 +36,8 @@ from nerve.adapters.scripted.steps import (
 from nerve.adapters.scripted.wording import first_problem
 
 Path = tuple[str | int, ...]
+
+LOOP = "<<autonomous-loop>>"  # a wakeup without words of its own
 
 
 @frozen
@@ -129,6 +132,13 @@ def _runtime_step(step: dict[str, Any], at: str) -> Step:
     match step:
         case {"agent": _}:
             return Unavailable(at, "agent")
+        case {"call": str(name)}:
+            return CallTool(at, name, step.get("input", {}))
+        case {"form": dict(form)}:
+            return CallTool(at, "ask_form", form)
+        case {"wakeup": delay}:
+            prompt, reason = step.get("prompt") or LOOP, step.get("reason", "")
+            return CallTool(at, "schedule_wakeup", {"delaySeconds": delay, "prompt": prompt, "reason": reason})
         case {"usage": dict(usage)}:
             counts = {key: value if key == "cost_usd" else int(value) for key, value in usage.items()}
             return AddUsage(at, Usage(**counts))

@@ -13,6 +13,7 @@ from nerve.adapters.scripted.interruption import Interruption
 from nerve.adapters.scripted.steps import (
     AddUsage,
     BeStuck,
+    CallTool,
     ChangeCapabilities,
     Crash,
     DeleteFile,
@@ -84,6 +85,8 @@ class Player:
                 await speech.perform(part, step)
             case UseTool():
                 await tools.perform(part, step)
+            case CallTool():
+                await tools.call(part, step)
             case WriteFile() | EditFile() | DeleteFile():
                 await file_changes.perform(part, step)
             case AddUsage() | ServeModel() | ChangeCapabilities() | Unmap():

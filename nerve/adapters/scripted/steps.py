@@ -33,6 +33,15 @@ class UseTool:
 
 
 @frozen
+class CallTool:
+    """A built-in tool; also what the steps ``form`` and ``wakeup`` are."""
+
+    pointer: str
+    tool: str
+    input: dict[str, Any]
+
+
+@frozen
 class WriteFile:
     pointer: str
     path: str
@@ -120,6 +129,7 @@ Step = (
     Say
     | Think
     | UseTool
+    | CallTool
     | WriteFile
     | EditFile
     | DeleteFile

@@ -6,15 +6,7 @@ from typing import Any
 from jsonschema_rs import ValidationError, ValidationErrorKind
 
 from nerve.adapters.scripted.problem import PlayError, pointer_to, shown
-
-TYPES = {
-    "string": "text",
-    "number": "a number",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "a mapping",
-}
+from nerve.contract.misfit import about_value
 
 
 def first_problem(errors: Iterable[ValidationError], document: Any, step_names: frozenset[str]) -> PlayError | None:
@@ -67,29 +59,7 @@ def _owner(path: list[str | int], mapping: dict[str, Any], step_names: frozenset
 
 
 def _about_value(error: ValidationError) -> str:
-    match error.kind:
-        case ValidationErrorKind.Type(types=types):
-            return "must be " + " or ".join(TYPES.get(name, name) for name in types)
-        case ValidationErrorKind.Minimum(limit=limit):
-            return f"must be at least {limit}"
-        case ValidationErrorKind.Maximum(limit=limit):
-            return f"must be at most {limit}"
-        case ValidationErrorKind.MinLength() | ValidationErrorKind.MinItems() | ValidationErrorKind.MinProperties():
-            return "must not be empty"
-        case ValidationErrorKind.MaxLength(limit=limit):
-            return f"must be at most {limit} characters long"
-        case ValidationErrorKind.MaxItems(limit=limit):
-            return f"must have at most {limit} entries"
-        case ValidationErrorKind.Enum(options=options):
-            return "must be " + " or ".join(_option(option) for option in options)
-        case ValidationErrorKind.Constant(expected_value=value):
-            return f"must be {_option(value)}"
-        case _:
-            return "does not fit the schema of plays"
-
-
-def _option(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return about_value(error) or "does not fit the schema of plays"
 
 
 def _value_at(document: Any, path: Iterable[str | int]) -> Any:

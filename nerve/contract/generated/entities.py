@@ -489,6 +489,9 @@ class Session:
     connected_at: datetime | None
     archived_at: datetime | None
     last_memorized_at: datetime | None
+    pending_wakeup_at: datetime | None
+    pending_wakeup_created_by_actor_id: str | None
+    pending_wakeup_caused_by_actor_id: str | None
 
 
 @frozen(kw_only=True)

@@ -17,9 +17,11 @@ CREATE TABLE session_wakeups (
     id TEXT PRIMARY KEY,
     session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     kind TEXT NOT NULL CHECK (kind IN ('wakeup', 'message')),
+    source TEXT NOT NULL,                   -- of the turn
     prompt TEXT NOT NULL,
     reason TEXT,
     fire_at TEXT NOT NULL,
+    due INTEGER NOT NULL DEFAULT 0 CHECK (due IN (0, 1)),  -- its time has come: it waits in the session's queue
     status TEXT NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'fired', 'cancelled')),
     created_by_actor_id TEXT REFERENCES actors (id),
     caused_by_actor_id TEXT REFERENCES actors (id),
@@ -28,6 +30,21 @@ CREATE TABLE session_wakeups (
 
 CREATE UNIQUE INDEX session_wakeups_pending ON session_wakeups (session_id) WHERE status = 'pending';
 CREATE INDEX session_wakeups_due ON session_wakeups (fire_at) WHERE status = 'pending';
+
+-- Every call of a built-in tool, whichever runtime made it.
+CREATE TABLE mcp_tool_usage (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    server TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    session_id TEXT REFERENCES sessions (id) ON DELETE SET NULL,
+    duration_ms INTEGER NOT NULL,
+    success INTEGER NOT NULL CHECK (success IN (0, 1)),
+    error TEXT,
+    at TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX mcp_tool_usage_at ON mcp_tool_usage (at);
+CREATE INDEX mcp_tool_usage_session ON mcp_tool_usage (session_id);
 
 -- Agents: sub-agents and background tasks of a session (gaps.md 6.3).  Live rows at a start were lost with the process.
 CREATE TABLE session_agents (
