@@ -107,6 +107,14 @@ async def end_a_turn(subject: Subject) -> Frame:
         return await talk.until("session_running", lambda frame: not frame["is_running"])
 
 
+async def wake_up(subject: Subject) -> Frame:
+    """Within a minute and the twenty seconds between two looks."""
+    async with talking(subject) as talk:
+        await talk.say(script("{wakeup: 60, prompt: Go on.}"))
+        await talk.until("done")
+        return (await talk.socket.receive_until("wakeup", within=90))[-1]
+
+
 async def rename(subject: Subject) -> Frame:
     async with talking(subject) as talk:
         path = {"session_id": talk.session_id}
@@ -195,6 +203,7 @@ SCENARIOS: Mapping[tuple[str, str], FrameScenario] = {
     ("error", "a failed turn"): played("error", "fail: The model is overloaded."),
     ("error", "a request"): FrameScenario(ask_for_an_unknown_session),
     ("error", "a refused message"): FrameScenario(send_while_shutting_down, local=Local.FAULTS),
+    ("wakeup", "wakeup"): FrameScenario(wake_up, local=Local.CLOCK),
     ("user_message", "from another tab"): FrameScenario(hear_another_socket),
     ("file_changed", "an edit"): FrameScenario(change_a_file),
     ("model_changed", "a fallback"): played("model_changed", "{model: smaller, downgrade: true}"),

@@ -38,7 +38,9 @@ def test_frames_of_later_parts_are_told_apart() -> None:
 
 
 @pytest.mark.req("WS-29", "WS-30", "WS-31", "WS-32", "WS-33", "WS-34", "WS-35", "WS-36", "WS-40", "WS-43", "WS-45")
-@pytest.mark.req("WS-46", "WS-47", "WS-51", "WS-54", "WS-58", "WS-66", "WS-76", "AGENT-02", "AGENT-15", "AGENT-17")
+@pytest.mark.req(
+    "WS-39", "WS-46", "WS-47", "WS-51", "WS-54", "WS-58", "WS-66", "WS-76", "AGENT-02", "AGENT-15", "AGENT-17"
+)
 @pytest.mark.parametrize("promised", [marked(p, _why(p)) for p in sorted(PROMISED)], ids="-".join)
 async def test_promised_frame_is_sent(promised: tuple[str, str], opening: Opening) -> None:
     """It looks like its example: the same keys, so that each way a frame may look is seen."""

@@ -121,4 +121,5 @@ def test_pages_come_in_the_order_of_an_index() -> None:
         assert len(statements) == 6
         for text in statements:
             plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {text}", (50, 0) if "?" in text else ())]
-            assert all("USING" in step and "INDEX" in step for step in plan), (text, plan)
+            steps = [step for step in plan if not step.startswith("CORRELATED")]  # the heading of a subquery's steps
+            assert all("USING" in step and "INDEX" in step for step in steps), (text, plan)
