@@ -2,6 +2,7 @@
 
 import json
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,6 +18,20 @@ def claimed(instance: Instance) -> Instance:
     instance.foreground()
     instance.claim()
     return instance
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    """One for all that is refused; without a daemon, which would refuse the same."""
+    made = Instance(tmp_path_factory.mktemp("unchanged"))
+    try:
+        daemon = made.foreground()
+        made.claim()
+        daemon.terminate()
+        daemon.wait(10)
+        yield made
+    finally:
+        made.close()
 
 
 def test_an_account_made_at_the_command_line_can_sign_in_and_is_listed(claimed: Instance) -> None:
@@ -59,8 +74,8 @@ def test_accounts_can_be_managed_while_the_daemon_is_down(claimed: Instance) -> 
         (["create", "carl"], "x" * 73 + "\n", "72"),
     ],
 )
-def test_what_the_rules_refuse_is_one_line(claimed: Instance, words: list[str], stdin: str, reason: str) -> None:
-    done = claimed.nerve("account", *words, stdin=stdin)
+def test_what_the_rules_refuse_is_one_line(unchanged: Instance, words: list[str], stdin: str, reason: str) -> None:
+    done = unchanged.nerve("account", *words, stdin=stdin)
     assert done.returncode == 1
     assert done.stderr.startswith("nerve: ")
     assert done.stderr.count("\n") == 1

@@ -131,7 +131,7 @@ def _check_records(daemon: Daemon, sessions: dict[str, str]) -> None:
 # One turn says a megabyte: more than a server may keep for a socket, and several more than the kernel does.
 _WORD = "x" * 99 + " "
 FLOOD = HEAD + f"- say: &much '{_WORD * 2_000}'\n" + "- say: *much\n" * 4
-FLOODS = 6
+FLOODS = amount(sample=2, whole=6)
 FLOOD_A_LITTLE = HEAD + f"- say: '{_WORD * 2_000}'\n"  # less than the megabyte that may wait for a socket
 QUIET = HEAD + json.dumps([{"say": "now quiet "}, {"wait": 300}])
 
