@@ -38,6 +38,17 @@ def clamped(delay_seconds: float) -> float:
     return min(max(delay_seconds, SHORTEST), LONGEST)
 
 
+def written(instant: datetime) -> str:
+    """For people and models."""
+    return instant.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def replacement(kind: str, fire_at: datetime) -> str:
+    """What is said of a pending one whose place was taken."""
+    what = "the wakeup" if kind == WakeupKind.WAKEUP else "the deferred message"
+    return f"It takes the place of {what} that was scheduled for {written(fire_at)}."
+
+
 def spoken(prompt: str) -> str:
     """What the runtime is told: the prompt, or for a sentinel the standard text."""
     return CONTINUE if prompt.strip() in SENTINELS else prompt

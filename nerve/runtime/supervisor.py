@@ -3,24 +3,27 @@
 import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from functools import partial
 
 import trio
 from attrs import define, field
 
 from nerve.adapters.protocol import Capabilities
-from nerve.errors import ErrorCode, sole_error
+from nerve.domain.wakeups import WakeupKind
+from nerve.errors import ErrorCode, NerveError, sole_error
 from nerve.runtime.announce import publish_queue
 from nerve.runtime.backends import BackendChoice
 from nerve.runtime.house import House
 from nerve.runtime.logs import LogBook
-from nerve.runtime.reception import Reception
+from nerve.runtime.reception import NewMessage, Reception
 from nerve.runtime.session import SessionRunner
 from nerve.runtime.stopping import Stops
 from nerve.runtime.views import LiveState, session_running
 from nerve.runtime.wakeups import Sweep
 from nerve.store import waiting
 from nerve.store.queue import QueuedMessage
+from nerve.store.wakeups import Wakeup
 
 log = logging.getLogger("nerve.runtime")
 
@@ -98,11 +101,33 @@ class Supervisor:
         if announce and not at_once:
             await publish_queue(self.house, session_id)
 
+    async def put_off(self, session_id: str, message: NewMessage, delay: timedelta) -> tuple[datetime, Wakeup | None]:
+        """Send a message later; when, and what it takes the place of.  It is on disk when this returns.
+
+        Raises SESSION_NOT_FOUND and SHUTTING_DOWN.  An archived session is unarchived.
+        """
+        if not self.reception.is_open:
+            raise NerveError(ErrorCode.SHUTTING_DOWN)
+        scheduled = await self.house.schedule.put(
+            session_id,
+            WakeupKind.MESSAGE,
+            message.source,
+            message.content,
+            delay,
+            actor_id=message.actor_id,
+            cause_id=message.cause_id,
+        )
+        self._tell_pending(session_id)
+        return scheduled
+
     async def wakeup_changed(self, session_id: str) -> None:
         """After a change of what is pending outside of a turn; a turn's own end tells what is pending then."""
-        changed = await self.house.schedule.refresh(session_id)
+        if await self.house.schedule.refresh(session_id):
+            self._tell_pending(session_id)
+
+    def _tell_pending(self, session_id: str) -> None:
         live = self.live(session_id)
-        if changed and not live.is_running:
+        if not live.is_running:
             self.house.hub.publish_global(session_running(session_id, live))
 
     # --- runners --------------------------------------------------------------------------------------------------

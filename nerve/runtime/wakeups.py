@@ -15,7 +15,7 @@ from nerve.domain.wakeups import SWEEP_SECONDS, PendingWakeup, WakeupKind
 from nerve.effects import Effects
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime.backends import Backends
-from nerve.store import turns, wakeups
+from nerve.store import intake, turns, wakeups
 from nerve.store.database import Database
 from nerve.store.wakeups import DueWakeup, Wakeup
 
@@ -81,7 +81,8 @@ class Schedule:
             caused_by_actor_id=cause_id,
             created_at=now,
         )
-        replaced = await self._database.write(wakeups.schedule, wakeup)
+        record = intake.put_off if kind is WakeupKind.MESSAGE else wakeups.schedule
+        replaced = await self._database.write(record, wakeup)
         await self.refresh(session_id)
         return wakeup.fire_at, replaced
 

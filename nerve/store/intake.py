@@ -8,10 +8,11 @@ import apsw
 
 from nerve.domain.attribution import Attribution
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import queue, sessions, waiting
+from nerve.store import queue, sessions, waiting, wakeups
 from nerve.store.queue import QueuedMessage
 from nerve.store.rows import run, scalar
 from nerve.store.session_events import record as record_event
+from nerve.store.wakeups import Wakeup
 
 
 class Accepted(Enum):
@@ -31,6 +32,16 @@ def accept(db: apsw.Connection, entry: QueuedMessage, limit: int, cause_id: str 
         return Accepted.DUPLICATE
     sessions.unarchive(db, entry.session_id, Attribution(entry.actor_id, cause_id), entry.created_at)
     return Accepted.MAY_RUN if waiting.may_run(db, entry.session_id) else Accepted.WAITS
+
+
+def put_off(db: apsw.Connection, wakeup: Wakeup) -> Wakeup | None:
+    """Schedule a person's message; as any message of theirs it unarchives.  Returns what it replaced.
+
+    Raises SESSION_NOT_FOUND.
+    """
+    by = Attribution(wakeup.created_by_actor_id, wakeup.caused_by_actor_id)
+    sessions.unarchive(db, wakeup.session_id, by, wakeup.created_at)
+    return wakeups.schedule(db, wakeup)
 
 
 def stop_requested(

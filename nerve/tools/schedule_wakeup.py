@@ -1,11 +1,11 @@
 """``schedule_wakeup``: the agent has its session go on later by itself (sessions-and-agents.md 11)."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from nerve.adapters.protocol import ToolResult
 from nerve.contract.generated.entities import SessionSource
-from nerve.domain.wakeups import WakeupKind, clamped
+from nerve.domain.wakeups import WakeupKind, clamped, replacement, written
 from nerve.tools.tool import Tool, ToolContext
 
 UNAVAILABLE_IN = frozenset({SessionSource.EXTERNAL, SessionSource.WORKFLOW})
@@ -26,17 +26,12 @@ async def run(context: ToolContext, given: dict[str, Any]) -> ToolResult:
         cause_id=context.cause_id,
         reason=given.get("reason") or None,
     )
-    text = f"This session goes on at {_written(fire_at)}, in {delay:g} seconds."
+    text = f"This session goes on at {written(fire_at)}, in {delay:g} seconds."
     if delay != asked:
         text += " (A delay is at least 60 seconds and at most 3600.)"
     if replaced is not None:
-        what = "the wakeup" if replaced.kind == WakeupKind.WAKEUP else "a person's deferred message"
-        text += f" It takes the place of {what} that was scheduled for {_written(replaced.fire_at)}."
+        text += " " + replacement(replaced.kind, replaced.fire_at)
     return ToolResult(text)
-
-
-def _written(instant: datetime) -> str:
-    return instant.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 TOOL = Tool("schedule_wakeup", run)

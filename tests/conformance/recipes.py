@@ -109,6 +109,7 @@ TAMED: Mapping[str, Callable[[Subject], dict[str, Any]]] = {
     "accounts.create": lambda subject: {"username": subject.unique("bob-")},
     "auth.login": lambda subject: {"username": subject.unique("nobody-")},
     "chat.send": lambda subject: {"session_id": NOWHERE},
+    "scheduling.run_later": lambda subject: {"session_id": NOWHERE},
 }
 
 
@@ -158,6 +159,7 @@ SPECIAL: Mapping[str, Callable[[Subject, Call], Awaitable[Request]]] = {
     "setup.claim": _claim,
     "auth.login": _sign_in,
     "chat.send": _chat,
+    "scheduling.run_later": _chat,
     "accounts.create": _create_account,
     "accounts.change_password": _change_password,
     "queue.cancel": _cancel,

@@ -60,7 +60,7 @@ async def chat_while_shutting_down(subject: Subject) -> Answer:
     return await subject.owner.call("chat.send", {"message": "Hello", "session_id": "main"})
 
 
-async def chat_into_a_full_queue(subject: Subject) -> Answer:
+async def into_a_full_queue(subject: Subject, operation_id: str, **more: str) -> Answer:
     session_id = await new_session(subject.owner)
     async with subject.owner.connect({"session_id": session_id}) as socket:
         talk = SocketTalk(socket, session_id)
@@ -69,7 +69,27 @@ async def chat_into_a_full_queue(subject: Subject) -> Answer:
         for number in range(QUEUE_MAX):
             await talk.say(f"message {number}")
         await talk.until("queue_update", lambda frame: len(frame["queue"]) == QUEUE_MAX)
-        return await subject.owner.call("chat.send", {"message": "one more", "session_id": session_id})
+        return await subject.owner.call(operation_id, {"message": "one more", "session_id": session_id, **more})
+
+
+async def chat_into_a_full_queue(subject: Subject) -> Answer:
+    return await into_a_full_queue(subject, "chat.send")
+
+
+async def run_into_a_full_queue(subject: Subject) -> Answer:
+    return await into_a_full_queue(subject, "scheduling.run_later", delay="none")
+
+
+async def run_later_than_the_end(subject: Subject) -> Answer:
+    subject.faults.shut_down()
+    body = {"message": "Hello", "session_id": "main", "delay": "1h"}
+    return await subject.owner.call("scheduling.run_later", body)
+
+
+async def run_later_with_no_such_file(subject: Subject) -> Answer:
+    session_id = await new_session(subject.owner)
+    body = {"message": "Hello", "session_id": session_id, "delay": "1h", "file_ids": [NOWHERE]}
+    return await subject.owner.call("scheduling.run_later", body)
 
 
 # --- the queue ----------------------------------------------------------------------------------------------------
@@ -114,6 +134,10 @@ SCENARIOS: Mapping[Documented, Scenario] = {
     on("chat.send", "chat_failed"): Scenario(chat_that_fails),
     on("chat.send", "shutting_down"): Scenario(chat_while_shutting_down, local=Local.FAULTS),
     on("chat.send", "queue_full"): Scenario(chat_into_a_full_queue),
+    on("scheduling.run_later", "session_not_found"): changed("scheduling.run_later", session_id=NOWHERE),
+    on("scheduling.run_later", "file_not_found"): Scenario(run_later_with_no_such_file),
+    on("scheduling.run_later", "queue_full"): Scenario(run_into_a_full_queue),
+    on("scheduling.run_later", "shutting_down"): Scenario(run_later_than_the_end, local=Local.FAULTS),
     on("queue.cancel", "queue_entry_not_found"): Scenario(cancel_what_is_not_there),
     on("queue.cancel", "already_started"): Scenario(cancel_what_runs),
     on("queue.cancel", "not_owner"): Scenario(cancel_what_somebody_else_sent),

@@ -25,7 +25,8 @@ def attribute_name(key: str) -> str:
 
 
 def member_name(value: str) -> str:
-    return re.sub(r"\W+", "_", value).upper() or "EMPTY"
+    name = re.sub(r"\W+", "_", value).upper() or "EMPTY"
+    return f"V{name}" if name[0].isdigit() else name
 
 
 @define

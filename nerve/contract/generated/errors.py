@@ -66,6 +66,7 @@ class ErrorCode(StrEnum):
     QUEUE_ENTRY_NOT_FOUND = 'queue_entry_not_found'
     ALREADY_STARTED = 'already_started'
     NOT_OWNER = 'not_owner'
+    FILE_NOT_FOUND = 'file_not_found'
     CHAT_FAILED = 'chat_failed'
     QUEUE_FULL = 'queue_full'
 
@@ -131,6 +132,7 @@ ERRORS: dict[ErrorCode, ErrorSpec] = {
     ErrorCode.QUEUE_ENTRY_NOT_FOUND: ErrorSpec(404, ErrorKind.CODE, 'No such entry in the queue.'),
     ErrorCode.ALREADY_STARTED: ErrorSpec(409, ErrorKind.CODE, 'The message is running already.'),
     ErrorCode.NOT_OWNER: ErrorSpec(403, ErrorKind.CODE, 'Only the person who sent a message can cancel it.'),
+    ErrorCode.FILE_NOT_FOUND: ErrorSpec(404, ErrorKind.DETAIL, 'File not found'),
     ErrorCode.CHAT_FAILED: ErrorSpec(502, ErrorKind.DETAIL, 'The turn failed.', varies=True),
     ErrorCode.QUEUE_FULL: ErrorSpec(429, ErrorKind.DETAIL, 'Too many messages wait in this session.', retry_after=5),
 }
