@@ -87,21 +87,20 @@ async def test_scheduling_unarchives(house: House) -> None:
 async def test_one_that_waits_for_a_turn_can_be_taken_back_by_its_sender(house: House) -> None:
     session_id = await house.create()
     await run_later(house, session_id, "never mind")
-    async with trio.open_nursery() as nursery:
-        await trio.sleep(1796)
-        nursery.start_soon(house.run, session_id, play("- wait: 28"))
-        await trio.sleep(26)
-        path = f"/api/sessions/{session_id}/queue"
-        (entry,) = (await house.alice.get(path)).json["items"]
-        assert (entry["preview"], entry["internal"], entry["source"]) == ("Scheduled run", True, "web")
-        assert (await house.bob.delete(f"{path}/{entry['queue_id']}")).status == 403
-        taken = await house.alice.delete(f"{path}/{entry['queue_id']}")
-        assert taken.json == {"cancelled": True, "content": "never mind"}
-        assert (await house.alice.get(path)).json["items"] == []
-        gone = await house.alice.delete(f"{path}/{entry['queue_id']}")
-        assert gone.json["detail"]["code"] == "queue_entry_not_found"
-    assert await pending(house, session_id) == (None, None, None)
+    await trio.sleep(1796)
+    await run_later(house, session_id, play("- wait: 200"), "none")
     await trio.sleep(100)
+    path = f"/api/sessions/{session_id}/queue"
+    (entry,) = (await house.alice.get(path)).json["items"]
+    assert (entry["preview"], entry["internal"], entry["source"]) == ("Scheduled run", True, "web")
+    assert (await house.bob.delete(f"{path}/{entry['queue_id']}")).status == 403
+    taken = await house.alice.delete(f"{path}/{entry['queue_id']}")
+    assert taken.json == {"cancelled": True, "content": "never mind"}
+    assert (await house.alice.get(path)).json["items"] == []
+    gone = await house.alice.delete(f"{path}/{entry['queue_id']}")
+    assert gone.json["detail"]["code"] == "queue_entry_not_found"
+    assert await pending(house, session_id) == (None, None, None)
+    await trio.sleep(200)
     assert len(await messages(house, session_id)) == 2
 
 
