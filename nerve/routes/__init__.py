@@ -8,7 +8,7 @@ from collections import Counter
 
 from nerve.contract.generated.routes import ROUTES
 from nerve.contract.route import Endpoint
-from nerve.routes import accounts, actors, auth, chat, health, meta, queue, scheduling, sessions, setup, streams
+from nerve.routes import accounts, actors, auth, chat, health, meta, queue, scheduling, search, sessions, setup, streams
 from nerve.services import Services
 
 
@@ -32,6 +32,7 @@ ENDPOINTS: tuple[Endpoint[Services], ...] = complete(
         *actors.ENDPOINTS,
         *sessions.ENDPOINTS,
         *scheduling.ENDPOINTS,
+        *search.ENDPOINTS,
         *streams.ENDPOINTS,
         *chat.ENDPOINTS,
         *queue.ENDPOINTS,

@@ -4,6 +4,7 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 import apsw.bestpractice
@@ -38,6 +39,12 @@ def configure(db: apsw.Connection, busy_seconds: float = BUSY_SECONDS) -> None:
     apsw.bestpractice.connection_enable_foreign_keys(db)
     apsw.bestpractice.connection_recursive_triggers(db)
     apsw.bestpractice.connection_dqs(db)
+    # SQLite's own lower() and LIKE know no letters beyond ASCII.
+    db.create_scalar_function("casefold", _casefold, 1, deterministic=True)
+
+
+def _casefold(*values: Any) -> str:
+    return str(values[0]).casefold()
 
 
 def open_reader(path: str | Path, busy_seconds: float = BUSY_SECONDS) -> apsw.Connection:

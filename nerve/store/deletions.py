@@ -7,7 +7,7 @@ from attrs import frozen
 
 from nerve.domain.attribution import Attribution
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import queue
+from nerve.store import queue, search
 from nerve.store.instants import to_text
 from nerve.store.queue import QueuedMessage
 from nerve.store.rows import insert, one, run
@@ -36,6 +36,7 @@ def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime)
     title, source, created_by, backend, native_id = found
     waiting = queue.waiting(db, session_id)
     run(db, "DELETE FROM sessions WHERE id = ?", (session_id,))
+    search.forget(db)  # a short session is out of the index with this, a long one bit by bit
     insert(
         db,
         "session_deletions",

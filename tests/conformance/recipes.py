@@ -34,6 +34,11 @@ class Request:
     def with_options(self, **options: Any) -> "Request":
         return evolve(self, body=..., options={**self.options, **options})
 
+    @property
+    def query(self) -> Mapping[str, str]:
+        """What it asks for there, for those who add to it."""
+        return self.options.get("query", {})
+
     def encoded(self) -> bytes:
         """The body as bytes; an empty object for an operation that can do without."""
         return json.dumps({} if self.body is ... else self.body).encode()
@@ -144,6 +149,10 @@ async def _cancel(subject: Subject, call: Call) -> Request:
     return Request(subject.owner, call.id, {"session_id": session_id, "queue_id": queue_id})
 
 
+async def _search(subject: Subject, call: Call) -> Request:
+    return Request(subject.owner, call.id, options={"query": {"q": "launch"}})
+
+
 async def queued_behind(client: SpecClient, session_id: str, first: str = "wait: 30", then: str = "say: done") -> str:
     """The queue id of a message that waits behind a turn of the step ``first``; it plays ``then``."""
     async with client.connect({"session_id": session_id}) as socket:
@@ -163,4 +172,5 @@ SPECIAL: Mapping[str, Callable[[Subject, Call], Awaitable[Request]]] = {
     "accounts.create": _create_account,
     "accounts.change_password": _change_password,
     "queue.cancel": _cancel,
+    "search.sessions": _search,
 }

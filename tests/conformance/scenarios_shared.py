@@ -1,6 +1,7 @@
 """Scenarios of what many operations share, made from spec/: a request that succeeds, then with one thing spoilt."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from tests.conformance.recipes import Request, bare, headers_of, query_of, start_of, valid
 from tests.conformance.subject import Local, Play, Scenario, Start, Subject
@@ -45,12 +46,17 @@ async def _as_a_form(subject: Subject, request: Request) -> Answer:
 
 
 async def _malformed(subject: Subject, request: Request) -> Answer:
-    """A body that is no JSON; where there is no body, parameters of the wrong type."""
+    """A body that is no JSON; where there is no body, parameters that do not fit theirs."""
     call = BY_ID[request.operation_id]
     if "requestBody" in call.raw:
         return await request.raw(request.encoded() + b"}").send()
-    query, headers = dict.fromkeys(query_of(call), "perhaps"), dict.fromkeys(headers_of(call), "perhaps")
+    query = {name: _unfit(schema) for name, schema in query_of(call).items()}
+    headers = dict.fromkeys(headers_of(call), "perhaps")
     return await request.with_options(query=query, headers=headers).send()
+
+
+def _unfit(schema: Mapping[str, Any]) -> str:
+    return "x" * (schema["maxLength"] + 1) if schema["type"] == "string" else "perhaps"
 
 
 async def _while_the_disk_is_full(subject: Subject, request: Request) -> Answer:

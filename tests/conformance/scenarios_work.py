@@ -46,6 +46,10 @@ async def archive_main(subject: Subject) -> Answer:
     return await subject.owner.call("sessions.archive", path={"session_id": "main"})
 
 
+async def search_for_nothing(subject: Subject) -> Answer:
+    return await subject.owner.call("search.sessions", query={"q": " "})
+
+
 # --- chat ---------------------------------------------------------------------------------------------------------
 
 
@@ -130,6 +134,7 @@ SCENARIOS: Mapping[Documented, Scenario] = {
     on("sessions.delete", "main_is_permanent"): Scenario(delete_main),
     on("sessions.archive", "main_is_permanent"): Scenario(archive_main),
     on("sessions.stop", "bad_scope"): changed("sessions.stop", scope="gently"),
+    on("search.sessions", "empty_query"): Scenario(search_for_nothing),
     on("chat.send", "session_not_found"): changed("chat.send", session_id=NOWHERE),
     on("chat.send", "chat_failed"): Scenario(chat_that_fails),
     on("chat.send", "shutting_down"): Scenario(chat_while_shutting_down, local=Local.FAULTS),

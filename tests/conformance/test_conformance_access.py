@@ -170,9 +170,8 @@ async def test_a_token_in_the_query_is_as_good(operation_id: str, opening: Openi
     async with opening(start_of(operation_id)) as subject:
         request = await valid(subject, operation_id)
         by_query = subject.anyone
-        answer = await by_query.call(
-            operation_id, request.body, path=request.path, query={"token": request.client.wire.token}
-        )
+        query = {**request.query, "token": request.client.wire.token}
+        answer = await by_query.call(operation_id, request.body, path=request.path, query=query)
         assert answer.code == ""
 
 

@@ -62,6 +62,7 @@ class ErrorCode(StrEnum):
     PARENT_CYCLE = 'parent_cycle'
     PARENT_NOT_FOUND = 'parent_not_found'
     SESSION_NOT_STARTED = 'session_not_started'
+    EMPTY_QUERY = 'empty_query'
     BAD_SCOPE = 'bad_scope'
     QUEUE_ENTRY_NOT_FOUND = 'queue_entry_not_found'
     ALREADY_STARTED = 'already_started'
@@ -128,6 +129,7 @@ ERRORS: dict[ErrorCode, ErrorSpec] = {
     ErrorCode.PARENT_CYCLE: ErrorSpec(400, ErrorKind.DETAIL, "A session can't be its own ancestor."),
     ErrorCode.PARENT_NOT_FOUND: ErrorSpec(404, ErrorKind.DETAIL, 'Parent session not found'),
     ErrorCode.SESSION_NOT_STARTED: ErrorSpec(409, ErrorKind.DETAIL, "A session that has not run yet can't be moved to another parent."),
+    ErrorCode.EMPTY_QUERY: ErrorSpec(400, ErrorKind.DETAIL, 'The text to search for is empty.'),
     ErrorCode.BAD_SCOPE: ErrorSpec(422, ErrorKind.CODE, 'The scope is turn, all or force.'),
     ErrorCode.QUEUE_ENTRY_NOT_FOUND: ErrorSpec(404, ErrorKind.CODE, 'No such entry in the queue.'),
     ErrorCode.ALREADY_STARTED: ErrorSpec(409, ErrorKind.CODE, 'The message is running already.'),

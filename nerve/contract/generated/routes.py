@@ -10,6 +10,7 @@ from nerve.contract.generated.health import HEALTH_GET
 from nerve.contract.generated.meta import META_ASYNCAPI, META_DOCS, META_OPENAPI
 from nerve.contract.generated.queue import QUEUE_CANCEL, QUEUE_LIST
 from nerve.contract.generated.scheduling import SCHEDULING_RUN_LATER
+from nerve.contract.generated.search import SEARCH_SESSIONS
 from nerve.contract.generated.sessions import SESSIONS_ARCHIVE, SESSIONS_ARCHIVED, SESSIONS_CREATE, SESSIONS_DELETE, SESSIONS_EVENTS, SESSIONS_GET, SESSIONS_LIST, SESSIONS_MESSAGES, SESSIONS_STATUS, SESSIONS_STOP, SESSIONS_STREAM, SESSIONS_SYSTEM, SESSIONS_UNARCHIVE, SESSIONS_UPDATE
 from nerve.contract.generated.setup import SETUP_CLAIM
 from nerve.contract.route import Route
@@ -35,6 +36,7 @@ ROUTES: tuple[Route[Any, Any, Any], ...] = (
     QUEUE_CANCEL,
     QUEUE_LIST,
     SCHEDULING_RUN_LATER,
+    SEARCH_SESSIONS,
     SESSIONS_ARCHIVE,
     SESSIONS_ARCHIVED,
     SESSIONS_CREATE,

@@ -106,3 +106,36 @@ CREATE TABLE session_agent_items (
     item TEXT NOT NULL,                     -- JSON, as every reader gets it
     PRIMARY KEY (agent_id, seq)
 ) STRICT, WITHOUT ROWID;
+
+-- The words of every message, for the search over sessions (nerve/store/search.py).  The index keeps no text of its
+-- own; it is held right by the triggers, which are the only writers beside the removal of what waits below.
+-- Words beyond the first 65,536 characters of a message are not indexed.
+CREATE VIRTUAL TABLE message_words USING fts5 (
+    content, content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'
+);
+
+-- What is removed is overwritten at once, as secure_delete does for tables.
+INSERT INTO message_words (message_words, rank) VALUES ('secure-delete', 1);
+
+-- Messages that are gone, until their words are: to take those out costs about a millisecond a message, so a long
+-- session's leave in steps.
+CREATE TABLE forgotten_messages (
+    id INTEGER PRIMARY KEY,
+    content TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER message_words_added AFTER INSERT ON messages BEGIN
+    INSERT INTO message_words (rowid, content) VALUES (new.id, substr(new.content, 1, 65536));
+END;
+
+CREATE TRIGGER message_words_changed AFTER UPDATE OF content ON messages BEGIN
+    INSERT INTO message_words (message_words, rowid, content)
+    VALUES ('delete', old.id, substr(old.content, 1, 65536));
+    INSERT INTO message_words (rowid, content) VALUES (new.id, substr(new.content, 1, 65536));
+END;
+
+CREATE TRIGGER message_words_forgotten AFTER DELETE ON messages BEGIN
+    INSERT INTO forgotten_messages (id, content) VALUES (old.id, substr(old.content, 1, 65536));
+END;
+
+INSERT INTO message_words (rowid, content) SELECT id, substr(content, 1, 65536) FROM messages;
