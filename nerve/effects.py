@@ -12,7 +12,10 @@ from attrs import field, frozen
 
 T = TypeVar("T")
 
-# Forms of sessions-and-agents.md section 1 and gaps.md 1.1, 6.1; the value is (prefix, hex digits).
+UUID_CHARACTERS = 36  # with its dashes
+
+# Forms of sessions-and-agents.md section 1 and gaps.md 1.1, 6.1; the value is (prefix, hex digits), and
+# for a UUID its length.
 ID_FORMS = {
     "session": ("", 8),
     "fork": ("fork-", 8),
@@ -25,6 +28,7 @@ ID_FORMS = {
     "tool_use": ("toolu_", 16),
     "native": ("", 32),
     "generation": ("", 16),
+    "interaction": ("", UUID_CHARACTERS),
 }
 
 
@@ -50,6 +54,8 @@ def real_now() -> datetime:
 def real_id(kind: str) -> str:
     """A new random id of one of ``ID_FORMS``."""
     prefix, digits = ID_FORMS[kind]
+    if digits == UUID_CHARACTERS:
+        return prefix + str(uuid.uuid4())
     return prefix + (uuid.uuid4().hex if digits == 32 else secrets.token_hex(digits // 2))
 
 

@@ -69,7 +69,8 @@ class SocketReferee:
     """Observes one socket; raises SpecViolation.
 
     A bind is told by ``session_switched``, then ``session_status``.  Logged frames belong to the bound session and
-    their numbers rise strictly from one bind to the next; only a ``gap`` with ``reset`` starts them again.
+    their numbers rise strictly from one bind to the next; only a ``gap`` with ``reset`` starts them again.  What waits
+    for a person is told again, with its old number, right after ``session_status`` or a ``gap`` (decisions D28).
     """
 
     def __init__(self) -> None:
@@ -77,6 +78,8 @@ class SocketReferee:
         self._bound: str | None = None
         self._awaits_status = False
         self._cursor = 0
+        self._asked: set[str] = set()  # interactions that were told since the bind
+        self._may_repeat = False
 
     def server_frame(self, text: str) -> None:
         frame = json.loads(text)
@@ -85,6 +88,7 @@ class SocketReferee:
         match frame["type"]:
             case "session_switched":
                 self._bound, self._awaits_status, self._cursor = frame["session_id"], True, 0
+                self._asked.clear()
             case "session_status":
                 self._status(frame)
             case "gap":
@@ -95,7 +99,7 @@ class SocketReferee:
     def _status(self, frame: dict[str, Any]) -> None:
         self._require(self._awaits_status, "session_status without session_switched before it", frame)
         self._require(frame["session_id"] == self._bound, "session_status of another session", frame)
-        self._awaits_status = False
+        self._awaits_status, self._may_repeat = False, True
         if (events := frame.get("buffered_events")) is None:
             return
         self._require(frame["is_running"], "buffered_events of a turn that does not run", frame)
@@ -104,10 +108,11 @@ class SocketReferee:
             self._require("seq" in event, "buffered_events holds a frame without a number", event)
             self._numbered(event)
         self._require(self._cursor <= frame["last_seq"], "buffered_events goes beyond last_seq", frame)
-        self._cursor = frame["last_seq"]
+        self._cursor, self._may_repeat = frame["last_seq"], True
 
     def _gap(self, frame: dict[str, Any]) -> None:
         self._require(frame["session_id"] == self._bound, "a gap of another session", frame)
+        self._may_repeat = True
         if frame.get("reset"):
             self._cursor = frame["from_seq"] - 1
             return
@@ -117,8 +122,13 @@ class SocketReferee:
     def _numbered(self, frame: dict[str, Any]) -> None:
         self._require(not self._awaits_status, "a numbered frame came before session_status", frame)
         self._require(frame["session_id"] == self._bound, f"numbered, but bound to {self._bound}", frame)
+        if frame["type"] == "interaction":
+            self._require(frame["interaction_id"] not in self._asked, "an interaction was told twice", frame)
+            self._asked.add(frame["interaction_id"])
+            if self._may_repeat and frame["seq"] <= self._cursor:
+                return
         self._require(frame["seq"] > self._cursor, f"not above {self._cursor}", frame)
-        self._cursor = frame["seq"]
+        self._cursor, self._may_repeat = frame["seq"], False
 
     def _require(self, condition: bool, complaint: str, frame: Any) -> None:
         if not condition:

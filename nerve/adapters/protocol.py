@@ -29,7 +29,9 @@ __all__ = [
     "FileOperation",
     "InteractionReply",
     "InteractionRequest",
+    "InteractionType",
     "ModelObserved",
+    "PlanUpdated",
     "RuntimeGone",
     "SessionHost",
     "SessionSpec",
@@ -119,6 +121,13 @@ class FileChanged:
 
 
 @frozen
+class PlanUpdated:
+    """The plan file was written, by whichever agent; ``content`` is all of it."""
+
+    content: str
+
+
+@frozen
 class ModelObserved:
     """The model that serves from here on differs from the one before."""
 
@@ -148,6 +157,7 @@ AgentEvent = (
     | ToolOutputAdded
     | ToolFinished
     | FileChanged
+    | PlanUpdated
     | ModelObserved
     | CapabilitiesChanged
     | TurnEnded
@@ -221,6 +231,13 @@ class SessionHost(Protocol):
         """Call a built-in tool for the session; ``agent_ref`` as in ``InteractionRequest``.
 
         Waits for as long as the tool does.  Whatever goes wrong, an unknown name included, is an error result.
+        """
+        ...
+
+    async def ask(self, request: InteractionRequest) -> InteractionReply:
+        """Ask a person and wait, an hour at most.  The events before it have to be read by then.
+
+        Cancelled, the question is settled before this returns.  Whatever keeps it from being answered is a refusal.
         """
         ...
 

@@ -62,7 +62,17 @@ class Binding:
             events.append(unsaved.frame)
         # A frame may be on disk and not published yet; it was read here, so its publication is passed over.
         self._outbox.cursor = max(cursor, self._log.last_seq)
-        self._send_status(row, self._outbox.cursor, self._newest(events) if first is not None else None)
+        buffered = self._newest(events) if first is not None else None
+        self._send_status(row, self._outbox.cursor, buffered)
+        self._send_pending(1, _first_number(buffered) - 1 if buffered else self._outbox.cursor)
+
+    def _send_pending(self, first: int, last: int) -> None:
+        """What waits for a person and has its number in this range, which no other frame brings (decisions D28)."""
+        if self._outbox.logged_only:
+            return  # its numbers only rise (decisions D6)
+        for seq, frame in self._supervisor.pending_interactions(self.session_id):
+            if first <= seq <= last:
+                self._outbox.put(frame, seq)
 
     def _newest(self, events: list[str]) -> list[str]:
         """What keeps the bounds after the turn has gone on while it was read."""
@@ -125,31 +135,41 @@ class Binding:
         if after_seq > self._log.last_seq:
             first = bounds.first if bounds.first is not None else self._log.last_seq + 1
             self._gap(first, self._log.last_seq, reset=True)
+            self._send_pending(1, first - 1)
             cursor = first - 1
         while True:
             rows = await database.read(event_log.after, self.session_id, cursor, PAGE, PAGE_BYTES)
             for row in rows:
-                cursor = self._step(cursor, row.seq, row.frame)
+                cursor = self._step(after_seq, cursor, row)
             if _is_last(rows):
                 break
             await self._outbox.room()
         for row in self._log.tail_after(cursor) or []:
-            cursor = self._step(cursor, row.seq, row.frame)
+            cursor = self._step(after_seq, cursor, row)
         if cursor < self._log.last_seq:
-            self._gap(cursor + 1, self._log.last_seq)
+            self._lost(after_seq, cursor + 1, self._log.last_seq)
             cursor = self._log.last_seq
         self._outbox.cursor = cursor
 
-    def _step(self, cursor: int, seq: int, frame: str) -> int:
-        if seq > cursor + 1:
-            self._gap(cursor + 1, seq - 1)
-        if seq not in self._outbox.passed_over:
-            self._outbox.put(frame.encode(), seq)
-        return seq
+    def _step(self, after_seq: int, cursor: int, row: LogRow) -> int:
+        if row.seq > cursor + 1:
+            self._lost(after_seq, cursor + 1, row.seq - 1)
+        if row.seq not in self._outbox.passed_over:
+            self._outbox.put(row.frame.encode(), row.seq)
+        return row.seq
+
+    def _lost(self, after_seq: int, from_seq: int, to_seq: int) -> None:
+        """A gap, and what waits for a person from within it; from before it too if nothing was brought since."""
+        self._gap(from_seq, to_seq)
+        self._send_pending(1 if from_seq == after_seq + 1 else from_seq, to_seq)
 
     def _gap(self, from_seq: int, to_seq: int, *, reset: bool = False) -> None:
         frame = GapFrame(session_id=self.session_id, from_seq=from_seq, to_seq=to_seq, reset=True if reset else UNSET)
         self._outbox.put(encode_frame(frame))
+
+
+def _first_number(events: list[str]) -> int:
+    return int(orjson.loads(events[0])["seq"])
 
 
 def _is_last(page: list[LogRow]) -> bool:

@@ -9,7 +9,15 @@ from typing import Any
 import trio
 from attrs import define, field
 
-from nerve.adapters.protocol import AgentClient, AgentEvent, RuntimeGone, SessionSpec, ToolResult
+from nerve.adapters.protocol import (
+    AgentClient,
+    AgentEvent,
+    InteractionReply,
+    InteractionRequest,
+    RuntimeGone,
+    SessionSpec,
+    ToolResult,
+)
 from nerve.domain.turns import KILL_SECONDS
 from nerve.errors import NerveError
 from nerve.runtime.backends import Backends
@@ -21,6 +29,8 @@ from nerve.tools.tool import ToolContext
 
 log = logging.getLogger("nerve.runtime")
 
+Ask = Callable[[InteractionRequest], Awaitable[InteractionReply]]
+
 SNAPSHOT_BYTES = 1024 * 1024
 
 
@@ -30,6 +40,7 @@ class Host:
 
     _session_id: str
     _house: House
+    _ask: Ask
 
     async def before_file_change(self, path: Path) -> None:
         if await self._house.database.read(snapshots.known, self._session_id, str(path)):
@@ -54,6 +65,9 @@ class Host:
             schedule=house.schedule,
         )
         return await BUILT_IN.call(name, tool_input, context)
+
+    async def ask(self, request: InteractionRequest) -> InteractionReply:
+        return await self._ask(request)
 
     def _keep(self, db: object, path: Path, existed: bool, content: bytes | None) -> None:
         snapshots.keep(
@@ -88,6 +102,7 @@ class ClientSlot:
 
     session_id: str
     _house: House
+    _ask: Ask
     _on_event: Callable[[AgentEvent], Awaitable[None]]
     _lost: Callable[[BaseException], None]
     client: AgentClient | None = None
@@ -111,7 +126,7 @@ class ClientSlot:
         spec = SessionSpec(
             session_id=self.session_id,
             cwd=Path(facts.cwd),
-            host=Host(self.session_id, self._house),
+            host=Host(self.session_id, self._house, self._ask),
             model=facts.model,
             native_id=facts.sdk_session_id,
             fork=facts.fork_pending,

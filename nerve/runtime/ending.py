@@ -1,7 +1,7 @@
 """How a turn's end is recorded and told: one transaction, then the last frames of the turn."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import apsw
@@ -19,9 +19,10 @@ from nerve.domain.turns import INTERRUPTED_REASON, OPEN_TOOL_RESULT, TurnState, 
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime.event_log import SessionLog
 from nerve.runtime.house import House
+from nerve.runtime.interactions import Interactions
 from nerve.runtime.turn import RunningTurn, TurnOutcome
 from nerve.runtime.views import frame_usage, usage_row
-from nerve.store import event_log, turns
+from nerve.store import event_log, interactions, turns
 from nerve.store.turns import TurnEnd
 
 log = logging.getLogger("nerve.runtime")
@@ -33,7 +34,12 @@ LONGEST_EVENT_ERROR = 500
 
 
 async def record_end(
-    house: House, session_log: SessionLog, turn: RunningTurn, model: str, late: Callable[[TurnOutcome], None]
+    house: House,
+    session_log: SessionLog,
+    turn: RunningTurn,
+    model: str,
+    asked: Interactions,
+    late: Callable[[TurnOutcome], None],
 ) -> TurnOutcome:
     """Record the outcome, and keep trying while the disk is full or the database busy.
 
@@ -41,7 +47,8 @@ async def record_end(
     unrecorded when the disk refuses it for ``GIVE_UP_SECONDS``; recovery finds it at the next start.
     """
     state, reason = turn.state()
-    frames = closing_frames(turn, state, reason)
+    unsettled = list(asked.unsettled)
+    frames = [*asked.resolved(unsettled), *closing_frames(turn, state, reason)]
     turn.transcript.close_tools()
     message = turn.transcript.stored(mark(state, reason))
     end = TurnEnd(
@@ -60,7 +67,10 @@ async def record_end(
     while True:
         try:
             with trio.CancelScope(shield=True):
-                await session_log.record(frames, _write_end, house, end, at_end=partial(_trim, house, end.session_id))
+                await session_log.record(
+                    frames, _write_end, house, end, unsettled, at_end=partial(_trim, house, end.session_id)
+                )
+            asked.unsettled = [each for each in asked.unsettled if each not in unsettled]
             return TurnOutcome(state, message.content, reason, turn.killed)
         except NerveError as refusal:
             if refusal.code not in (ErrorCode.STORE_FULL, ErrorCode.STORE_BUSY):
@@ -74,7 +84,8 @@ async def record_end(
         waited += RETRY_SECONDS
 
 
-def _write_end(db: apsw.Connection, house: House, end: TurnEnd) -> None:
+def _write_end(db: apsw.Connection, house: House, end: TurnEnd, unsettled: Sequence[str]) -> None:
+    interactions.end(db, unsettled)
     turns.end(db, end, house.effects.now())
 
 

@@ -2,11 +2,20 @@
 
 import logging
 from collections.abc import Callable
+from math import inf
 
 import trio
 from attrs import define, field
 
-from nerve.adapters.protocol import AgentEvent, Capabilities, CapabilitiesChanged, ModelObserved, TurnEnded
+from nerve.adapters.protocol import (
+    AgentEvent,
+    Capabilities,
+    CapabilitiesChanged,
+    ModelObserved,
+    PlanUpdated,
+    TurnEnded,
+)
+from nerve.contract.generated.frames_server import PlanUpdateFrame
 from nerve.errors import NerveError
 from nerve.runtime import scribe
 from nerve.runtime.event_log import SessionLog
@@ -25,6 +34,7 @@ class Listener:
     session_id: str
     _silence_seconds: float
     _turn: Callable[[], RunningTurn | None]
+    _waits_for_person: Callable[[], bool]
     log: SessionLog = field(init=False)
     model: str = ""
     capabilities: Capabilities | None = None
@@ -36,12 +46,17 @@ class Listener:
         session_log.refused = self._on_refusal
 
     def heard(self) -> None:
-        self.silence.deadline = trio.current_time() + self._silence_seconds
+        """Something happened: the time of silence begins anew, or stands still while a person is asked."""
+        patience = inf if self._waits_for_person() else self._silence_seconds
+        self.silence.deadline = trio.current_time() + patience
 
     async def on_event(self, event: AgentEvent) -> None:
         self.heard()
         if isinstance(event, CapabilitiesChanged):
             self.capabilities = event.capabilities
+            return
+        if isinstance(event, PlanUpdated):  # also by a sub-agent between turns
+            await self.log.record([PlanUpdateFrame(session_id=self.session_id, content=event.content)])
             return
         turn = self._turn()
         if turn is None:

@@ -12,11 +12,11 @@ import orjson
 from attrs import frozen
 
 from nerve.contract.frames import encode_logged
-from nerve.contract.generated.frames_server import ErrorFrame, LoggedFrame, ToolResultFrame
+from nerve.contract.generated.frames_server import ErrorFrame, InteractionResolvedFrame, LoggedFrame, ToolResultFrame
 from nerve.domain.transcript import replay
 from nerve.domain.turns import INTERRUPTED_REASON, OPEN_TOOL_RESULT, TurnState, mark
 from nerve.runtime.house import House
-from nerve.store import event_log, intake, starts, turns, waiting
+from nerve.store import event_log, intake, interactions, starts, turns, waiting
 from nerve.store.event_log import LogRow
 from nerve.store.turns import OpenTurn, TurnEnd
 
@@ -48,6 +48,8 @@ async def recover(house: House, generation: str) -> Recovered:
             log.error(
                 "session %s is quarantined: its turns ended with the process %d times", turn.session_id, QUARANTINE_AT
             )
+    for session_id in await database.read_large(interactions.sessions_with_any):
+        await database.write(_cancel_interactions, session_id, now())
     await database.write(turns.orphans_to_idle, now())
     going_on = await database.read_large(waiting.sessions_waiting)
     return Recovered(tuple(turn.id for turn in open_turns), tuple(quarantined), tuple(going_on))
@@ -66,17 +68,14 @@ def _settle(db: apsw.Connection, turn: OpenTurn, generation: str, house: House, 
 def _record_interrupted(db: apsw.Connection, turn: OpenTurn, now: datetime) -> None:
     frames = [orjson.loads(text) for text in event_log.of_turn(db, turn.session_id, turn.first_seq)]
     transcript = replay(frames)
-    closing: list[LoggedFrame] = [
+    closing: list[LoggedFrame] = _cancelled(db, turn.session_id)
+    closing += [
         ToolResultFrame(session_id=turn.session_id, tool_use_id=tool, result=OPEN_TOOL_RESULT, is_error=True)
         for tool in transcript.open_tools
     ]
     closing.append(ErrorFrame(session_id=turn.session_id, error=INTERRUPTED_REASON))
     transcript.close_tools()
-    # Every number up to the reserved one may have been shown; what was lost of them is a gap from here on.
-    first = event_log.reserved(db, turn.session_id) + 1
-    rows = [LogRow(n, turn.id, encode_logged(frame, n).decode()) for n, frame in enumerate(closing, first)]
-    event_log.append(db, turn.session_id, rows, now)
-    event_log.release(db, turn.session_id, rows[-1].seq)
+    _log_closing(db, turn.session_id, turn.id, closing, now)
     end = TurnEnd(
         turn_id=turn.id,
         session_id=turn.session_id,
@@ -90,6 +89,28 @@ def _record_interrupted(db: apsw.Connection, turn: OpenTurn, now: datetime) -> N
         events=[("interrupted", {"turn_id": turn.id})],
     )
     turns.end(db, end, now)
+
+
+def _log_closing(
+    db: apsw.Connection, session_id: str, turn_id: str | None, closing: list[LoggedFrame], now: datetime
+) -> None:
+    # Every number up to the reserved one may have been shown; what was lost of them is a gap from here on.
+    first = event_log.reserved(db, session_id) + 1
+    rows = [LogRow(n, turn_id, encode_logged(frame, n).decode()) for n, frame in enumerate(closing, first)]
+    event_log.append(db, session_id, rows, now)
+    event_log.release(db, session_id, rows[-1].seq)
+
+
+def _cancelled(db: apsw.Connection, session_id: str) -> list[LoggedFrame]:
+    """What was asked of people is lost with whoever asked."""
+    lost = interactions.of_session(db, session_id)
+    interactions.end(db, lost)
+    return [InteractionResolvedFrame(session_id=session_id, interaction_id=each) for each in lost]
+
+
+def _cancel_interactions(db: apsw.Connection, session_id: str, now: datetime) -> None:
+    """Those of a session in which no turn was running: background agents ask too."""
+    _log_closing(db, session_id, None, _cancelled(db, session_id), now)
 
 
 def _deaths_in_a_row(db: apsw.Connection, session_id: str, generation: str) -> int:

@@ -23,6 +23,7 @@ from nerve.runtime.ending import RETRY_SECONDS, record_end
 from nerve.runtime.event_log import SessionLog
 from nerve.runtime.house import SYSTEM_ACTOR, House
 from nerve.runtime.hub import Subscriber
+from nerve.runtime.interactions import Interactions
 from nerve.runtime.listening import Listener
 from nerve.runtime.logs import LogBook
 from nerve.runtime.turn import Reach, RunningTurn, TurnOutcome, TurnStopped, Waiter
@@ -58,6 +59,7 @@ class SessionRunner:
     _asked: str = ""  # what the runtime was last asked to serve with
     closed: trio.Event = field(factory=trio.Event)
     slot: ClientSlot = field(init=False)
+    interactions: Interactions = field(init=False)
     _listener: Listener = field(init=False)
     _log: SessionLog = field(init=False)
     _beginning: bool = False  # a turn is being recorded
@@ -67,14 +69,21 @@ class SessionRunner:
     _pause: trio.CancelScope = field(factory=trio.CancelScope)
 
     def __attrs_post_init__(self) -> None:
-        self._listener = Listener(self.session_id, self._house.limits.silence_seconds, lambda: self.turn)
-        self.slot = ClientSlot(self.session_id, self._house, self._listener.on_event, self._listener.on_lost)
+        self.interactions = asked = Interactions(self.session_id, self._house, lambda: self._listener.heard())
+        self._listener = heard = Listener(
+            self.session_id, self._house.limits.silence_seconds, lambda: self.turn, lambda: asked.waiting
+        )
+        self.slot = ClientSlot(self.session_id, self._house, asked.ask, heard.on_event, heard.on_lost)
 
     # --- for the supervisor ---------------------------------------------------------------------------------------
 
     @property
     def live(self) -> LiveState:
-        return LiveState(self.turn is not None or self._beginning, wakeup=self._house.schedule.pending(self.session_id))
+        return LiveState(
+            self.turn is not None or self._beginning,
+            self.interactions.waiting,
+            wakeup=self._house.schedule.pending(self.session_id),
+        )
 
     @property
     def capabilities(self) -> Capabilities | None:
@@ -93,6 +102,7 @@ class SessionRunner:
         try:
             self._log = await self._logs.hold(self.session_id)
             self._listener.listen(self._log)
+            self.interactions.open(self._log)
             try:
                 await self._live()
             finally:
@@ -107,6 +117,7 @@ class SessionRunner:
             self._nursery.start_soon(self._log.run, name=f"log {self.session_id}")
             await self._work()
             await self.slot.close()
+            await self.interactions.close()
             await self._log.flush()
             await self._house.database.write(turns.detached, self.session_id, self._house.effects.now())
             self._nursery.cancel_scope.cancel()
@@ -114,7 +125,7 @@ class SessionRunner:
     async def stop_turn(self) -> TurnStopped:
         """Waits as ``turn_stop.stop`` does."""
         turn = self.turn
-        return TurnStopped.NOT_RUNNING if turn is None else await turn_stop.stop(self.slot, turn)
+        return TurnStopped.NOT_RUNNING if turn is None else await turn_stop.stop(self.slot, self.interactions, turn)
 
     async def force(self) -> TurnStopped:
         """Cancel the turn, or close the runtime when no turn runs; everything in it ends."""
@@ -138,7 +149,7 @@ class SessionRunner:
             turn.interrupted = turn.interrupted or interrupted
             turn.failure = turn.failure or reason
             with trio.move_on_after(self._house.limits.drain_seconds):
-                await turn_stop.interrupt(self.slot, turn)
+                await turn_stop.interrupt(self.slot, self.interactions, turn)
                 await turn.finished.wait()
             if not turn.finished.is_set():
                 await turn_stop.kill(self.slot, turn)
@@ -295,7 +306,9 @@ class SessionRunner:
                     await self.slot.close()
             if self.slot.client is None or turn.end is not None or turn.reach is Reach.UNSENT:
                 turn.over.set()
-            outcome = await record_end(self._house, self._log, turn, self._listener.model, partial(self._settle, turn))
+            outcome = await record_end(
+                self._house, self._log, turn, self._listener.model, self.interactions, partial(self._settle, turn)
+            )
         except Exception:
             log.exception("the end of a turn could not be recorded: %s", turn.facts())
         finally:

@@ -10,11 +10,14 @@ import trio
 from attrs import define, field
 
 from nerve.adapters.protocol import Capabilities
+from nerve.contract.caller import Caller
+from nerve.domain.answers import PersonsAnswer
 from nerve.domain.wakeups import WakeupKind
 from nerve.errors import ErrorCode, NerveError, sole_error
 from nerve.runtime.announce import publish_queue
 from nerve.runtime.backends import BackendChoice
 from nerve.runtime.house import House
+from nerve.runtime.interactions import UnknownInteraction
 from nerve.runtime.logs import LogBook
 from nerve.runtime.reception import NewMessage, Reception
 from nerve.runtime.session import SessionRunner
@@ -65,6 +68,18 @@ class Supervisor:
         """The number of the first frame of the running turn; None when none runs."""
         runner = self._runners.get(session_id)
         return None if runner is None or runner.turn is None else runner.turn.first_seq
+
+    def pending_interactions(self, session_id: str) -> list[tuple[int, bytes]]:
+        """The frames of what the session asks of people at this moment, each with its number, ascending."""
+        runner = self._runners.get(session_id)
+        return [] if runner is None else runner.interactions.pending()
+
+    async def answer(self, session_id: str, interaction_id: str, answer: PersonsAnswer, by: Caller) -> None:
+        """Raises what ``Interactions.answer`` raises."""
+        runner = self._runners.get(session_id)
+        if runner is None:
+            raise UnknownInteraction
+        await runner.interactions.answer(interaction_id, answer, by)
 
     def last_seq(self, session_id: str) -> int | None:
         """The highest number shown in a session whose log is open; None: the stored one counts."""

@@ -5,26 +5,27 @@ import trio
 from nerve.adapters.protocol import RuntimeGone
 from nerve.domain.turns import INTERRUPT_SECONDS, KILL_SECONDS
 from nerve.runtime.client import ClientSlot
+from nerve.runtime.interactions import Interactions
 from nerve.runtime.turn import Reach, RunningTurn, TurnStopped
 
 RECORD_SECONDS = 1.0  # how long the answer to a stop waits for the record of it
 
 
-async def stop(slot: ClientSlot, turn: RunningTurn) -> TurnStopped:
+async def stop(slot: ClientSlot, asked: Interactions, turn: RunningTurn) -> TurnStopped:
     """Interrupt the turn; after five seconds cancel it, which only happens while no agent is live.
 
     Waits at most ``INTERRUPT_SECONDS`` plus ``KILL_SECONDS``.
     """
     turn.stop_requested = True
     with trio.move_on_after(INTERRUPT_SECONDS):
-        await interrupt(slot, turn)
+        await interrupt(slot, asked, turn)
         await turn.over.wait()
         return await _told(turn)
     return await kill(slot, turn)
 
 
-async def interrupt(slot: ClientSlot, turn: RunningTurn) -> None:
-    """Waits as long as the caller lets it."""
+async def interrupt(slot: ClientSlot, asked: Interactions, turn: RunningTurn) -> None:
+    """What the turn asks of people is settled as interrupted.  Waits as long as the caller lets it."""
     client = slot.client
     if client is None or turn.reach is Reach.UNSENT:
         turn.scope.cancel()  # the runtime does not know of the turn
@@ -33,6 +34,8 @@ async def interrupt(slot: ClientSlot, turn: RunningTurn) -> None:
         await client.interrupt()
     except RuntimeGone as gone:
         turn.lose(gone)
+    # After the interrupt, so that a runtime which lets go of its question by itself doesn't go on with a refusal.
+    asked.deny(of_turn_only=True)
 
 
 async def kill(slot: ClientSlot, turn: RunningTurn) -> TurnStopped:

@@ -19,6 +19,7 @@ from nerve.contract.generated.frames_client import (
     SwitchSessionFrame,
 )
 from nerve.contract.generated.frames_server import ErrorFrame, PongFrame, ServerFrame
+from nerve.domain.answers import PersonsAnswer
 
 MAX_FRAME_BYTES = 1024 * 1024
 UNSUPPORTED_DATA, TOO_BIG = 1003, 1009
@@ -52,12 +53,19 @@ class Stop:
 
 
 @frozen
+class Answer:
+    session_id: str
+    interaction_id: str
+    answer: PersonsAnswer
+
+
+@frozen
 class Close:
     code: int
     reason: str
 
 
-Command = Send | Bind | Submit | Stop | Close
+Command = Send | Bind | Submit | Stop | Answer | Close
 
 
 @define
@@ -103,9 +111,8 @@ class Conversation:
                 yield self._error("agent_not_found", session_id)
             case AgentUnsubscribeFrame():
                 return
-            case AnswerInteractionFrame(session_id=session_id):
-                # No interaction can be pending before part 3.
-                yield self._error("interaction_not_found", session_id)
+            case AnswerInteractionFrame():
+                yield Answer(frame.session_id, frame.interaction_id, _answer(frame))
             case ForkFrame(session_id=session_id) | ResumeFrame(session_id=session_id):
                 yield self._error(f"{frame.type} is not available in this version", session_id)
 
@@ -123,3 +130,8 @@ class Conversation:
         if client_msg_id is None:
             return Send(ErrorFrame(session_id=session_id, error=error))
         return Send(ErrorFrame(session_id=session_id, error=error, client_msg_id=client_msg_id))
+
+
+def _answer(frame: AnswerInteractionFrame) -> PersonsAnswer:
+    result = frame.result if isinstance(frame.result, dict) else None
+    return PersonsAnswer(result, frame.denied, frame.message)

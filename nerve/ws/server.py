@@ -19,15 +19,17 @@ from nerve.contract.generated.frames_server import (
     SessionSwitchedFrame,
 )
 from nerve.contract.unset import UNSET
+from nerve.domain.answers import BadAnswer
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime.announce import publish_queue
 from nerve.runtime.binding import Binding
 from nerve.runtime.hub import ACCOUNT_DISABLED
+from nerve.runtime.interactions import UnknownInteraction
 from nerve.runtime.outbox import TOO_SLOW, Outbox
 from nerve.runtime.reception import NewMessage
 from nerve.runtime.supervisor import Supervisor
 from nerve.services import Services
-from nerve.ws.conversation import Bind, Close, Command, Conversation, Send, Stop, Submit
+from nerve.ws.conversation import Answer, Bind, Close, Command, Conversation, Send, Stop, Submit
 
 FIRST_SESSION = "main"
 TRY_AGAIN = 1013
@@ -155,6 +157,8 @@ class _Talk:
                 if session_id not in self._stopping:
                     self._stopping.add(session_id)
                     self._supervisor.stops.stop_soon(session_id, self._caller, partial(self._stopped, session_id))
+            case Answer():
+                await self._answer(command)
             case Close(code, reason):
                 self.outbox.close(code, reason)
                 return False
@@ -228,6 +232,17 @@ class _Talk:
             self._send(
                 ErrorFrame(session_id=submit.session_id, error=_words(error), client_msg_id=submit.client_msg_id)
             )
+
+    async def _answer(self, command: Answer) -> None:
+        session_id = command.session_id
+        try:
+            await self._supervisor.answer(session_id, command.interaction_id, command.answer, self._caller)
+        except UnknownInteraction:
+            self._send(ErrorFrame(session_id=session_id, error="interaction_not_found"))
+        except BadAnswer:
+            self._send(ErrorFrame(session_id=self._conversation.bound, error="bad_frame"))
+        except NerveError as error:
+            self._send(ErrorFrame(session_id=session_id, error=_words(error)))
 
     def _stopped(self, session_id: str, answer: TurnStop | NerveError) -> None:
         self._stopping.discard(session_id)

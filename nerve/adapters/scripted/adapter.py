@@ -10,6 +10,7 @@ from attrs import define, field
 from nerve.adapters.protocol import AgentClient, Availability, Capabilities, RuntimeGone, SessionSpec
 from nerve.adapters.scripted.client import ScriptedClient
 from nerve.adapters.scripted.conversation import Conversations, UnknownTurn
+from nerve.adapters.scripted.files import plan_file
 from nerve.adapters.scripted.source import PlaySource
 from nerve.effects import Effects
 
@@ -21,9 +22,9 @@ REPLY_PACE_SECONDS = 0.01
 class ScriptedAdapter:
     """The agent runtime whose model is a play.
 
-    ``directory`` holds its conversations, ``workspace`` the folder ``scenarios``.  ``reason`` says, for people, why
-    the configured runtime is not used; None means that the scripted runtime is the configured one.  In ``closed``
-    directories no play changes a file: they are the server's own.
+    ``directory`` holds its conversations, ``plans`` (beside it by default) one plan a session, ``workspace`` the folder
+    ``scenarios``.  ``reason`` says, for people, why the configured runtime is not used; None means that the scripted
+    runtime is the configured one.  In ``closed`` directories no play changes a file: they are the server's own.
     """
 
     _directory: Path
@@ -32,9 +33,14 @@ class ScriptedAdapter:
     _reason: str | None = None
     _reply_pace: float = REPLY_PACE_SECONDS
     _closed: tuple[Path, ...] = ()
+    _plans: Path = field()
     _source: PlaySource = field(init=False)
     name: str = field(default="scripted", init=False)
     default_model: str = field(default=MODEL, init=False)
+
+    @_plans.default
+    def _beside(self) -> Path:
+        return self._directory.parent / "plans"
 
     def __attrs_post_init__(self) -> None:
         self._source = PlaySource(self._workspace, self._effects)
@@ -71,6 +77,7 @@ class ScriptedAdapter:
                 reason=self._reason,
                 reply_pace=self._reply_pace,
                 closed=self._closed,
+                plan_file=plan_file(self._plans, session.session_id),
             )
             try:
                 yield client

@@ -19,6 +19,7 @@ from nerve.adapters.protocol import (
 )
 from nerve.adapters.scripted.acts.part import Completed, Crashed, Ending, Failed
 from nerve.adapters.scripted.conversation import Conversations
+from nerve.adapters.scripted.files import Place
 from nerve.adapters.scripted.interruption import Interruption
 from nerve.adapters.scripted.limits import MAX_SECONDS
 from nerve.adapters.scripted.player import Player
@@ -50,11 +51,15 @@ class ScriptedClient:
     _nursery: trio.Nursery
     _reason: str | None
     _reply_pace: float
+    _plan_file: Place
     _closed: tuple[Path, ...] = ()
     _life: Life = field(default=Life.RUNNING, init=False)
     _turn: Interruption | None = field(default=None, init=False)
     _send: trio.MemorySendChannel[AgentEvent] = field(init=False)
     _receive: trio.MemoryReceiveChannel[AgentEvent] = field(init=False)
+    _unread: int = field(default=0, init=False)  # events whose reader has not come back yet
+    _reading: bool = field(default=False, init=False)
+    _all_read: trio.Event = field(factory=trio.Event, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._send, self._receive = trio.open_memory_channel[AgentEvent](EVENTS_WAITING)
@@ -110,8 +115,16 @@ class ScriptedClient:
 
     async def next_event(self) -> AgentEvent:
         """The next event.  Raises StopAsyncIteration once closed, RuntimeGone once all was read after a crash."""
+        if self._reading:
+            # Whoever comes for the next one is done with the last.
+            self._reading = False
+            self._unread -= 1
+            if not self._unread:
+                self._all_read.set()
         try:
-            return await self._receive.receive()
+            event = await self._receive.receive()
+            self._reading = True
+            return event
         except trio.EndOfChannel:
             if self._life is Life.DEAD:
                 raise self.gone() from None
@@ -120,7 +133,18 @@ class ScriptedClient:
     # --- what a play acts on -------------------------------------------------------------------------------------
 
     async def emit(self, event: AgentEvent) -> None:
-        await self._send.send(event)
+        self._unread += 1
+        sent = False
+        try:
+            await self._send.send(event)
+            sent = True
+        finally:
+            self._unread -= not sent
+
+    async def heard(self) -> None:
+        while self._unread:
+            self._all_read = trio.Event()
+            await self._all_read.wait()
 
     async def keep_capabilities(self, capabilities: Capabilities) -> None:
         """They hold for the session's runtime, also when it is opened again."""
@@ -143,7 +167,7 @@ class ScriptedClient:
     async def _run(
         self, turn: TurnPrompt, interruption: Interruption, native_turn_id: str, refusal: str | None
     ) -> None:
-        player = Player(self._session, self._effects, self, interruption, self._closed)
+        player = Player(self._session, self._effects, self, interruption, self._plan_file, self._closed)
         ending: Ending | None = None
         with interruption.scope:
             ending = Failed(refusal) if refusal is not None else await self._perform(turn, player)

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import quote
 
 from attrs import frozen
 
@@ -66,6 +67,17 @@ def check_deletable(at: Place) -> None:
     """Raises FileProblem where ``delete`` would; changes nothing."""
     with _reasons(at), _parent(at) as parent:
         _existing(parent, at)
+
+
+def plan_file(plans: Path, session_id: str) -> Place:
+    """Where a session's plan lies; its directory is made with the first plan."""
+    return Place(plans.parent, (plans.name, quote(session_id, safe=":") + ".md"))
+
+
+def read(at: Place) -> str:
+    """The text of a file; what is no UTF-8 is replaced."""
+    with _reasons(at), _parent(at) as parent:
+        return _content(parent, at).decode(errors="replace")
 
 
 def write(at: Place, content: str, scratch: str) -> bool:

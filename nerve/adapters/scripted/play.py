@@ -14,6 +14,7 @@ from nerve.adapters.scripted.limits import check_limits
 from nerve.adapters.scripted.problem import PlayError, pointer_to
 from nerve.adapters.scripted.steps import (
     AddUsage,
+    AskQuestions,
     BeStuck,
     CallTool,
     ChangeCapabilities,
@@ -22,6 +23,8 @@ from nerve.adapters.scripted.steps import (
     EditFile,
     Fail,
     Play,
+    ProposePlan,
+    RequestApproval,
     Say,
     ScenarioFile,
     ServeModel,
@@ -94,10 +97,11 @@ def _play(document: dict[str, Any]) -> Play:
 
 
 def _steps(documents: list[dict[str, Any]], path: Path) -> tuple[Step, ...]:
-    return tuple(_step(step, pointer_to((*path, index))) for index, step in enumerate(documents))
+    return tuple(_step(step, (*path, index)) for index, step in enumerate(documents))
 
 
-def _step(step: dict[str, Any], at: str) -> Step:
+def _step(step: dict[str, Any], place: Path) -> Step:
+    at = pointer_to(place)
     match step:
         case {"say": str(text)}:
             return Say(at, text, step.get("pace", 0))
@@ -124,7 +128,32 @@ def _step(step: dict[str, Any], at: str) -> Step:
         case {"stuck": seconds}:
             return BeStuck(at, cast("float", seconds))
         case _:
+            return _asking_step(step, at, place)
+
+
+def _asking_step(step: dict[str, Any], at: str, place: Path) -> Step:
+    """The steps that wait for a person."""
+    match step:
+        case {"ask": list(questions)}:
+            return AskQuestions(at, tuple(_question(question) for question in questions))
+        case {"plan": str(text)}:
+            return ProposePlan(at, text, _steps(step.get("revise", []), (*place, "revise")))
+        case {"approve": str(kind)}:
+            return RequestApproval(at, kind, step.get("input", {}))
+        case _:
             return _runtime_step(step, at)
+
+
+def _question(given: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "question": given["question"],
+        "header": given.get("header", ""),
+        "options": [
+            {"label": option["label"], "description": option.get("description", "")}
+            for option in given.get("options", [])
+        ],
+        "multiSelect": given.get("multi", False),
+    }
 
 
 def _runtime_step(step: dict[str, Any], at: str) -> Step:

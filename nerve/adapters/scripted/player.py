@@ -7,11 +7,13 @@ import trio
 from attrs import define, field
 
 from nerve.adapters.protocol import SessionSpec, TextAdded, Usage
-from nerve.adapters.scripted.acts import file_changes, runtime, speech, tools
+from nerve.adapters.scripted import files
+from nerve.adapters.scripted.acts import asking, file_changes, runtime, speech, tools
 from nerve.adapters.scripted.acts.part import Completed, Crashed, Ended, Ending, Failed, Part, Stage
 from nerve.adapters.scripted.interruption import Interruption
 from nerve.adapters.scripted.steps import (
     AddUsage,
+    AskQuestions,
     BeStuck,
     CallTool,
     ChangeCapabilities,
@@ -19,6 +21,8 @@ from nerve.adapters.scripted.steps import (
     DeleteFile,
     EditFile,
     Fail,
+    ProposePlan,
+    RequestApproval,
     Say,
     ServeModel,
     Step,
@@ -40,12 +44,19 @@ class Player:
     _effects: Effects
     _stage: Stage
     _interruption: Interruption
+    _plan_file: files.Place
     _closed: tuple[Path, ...] = ()
     _part: Part = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._part = Part(
-            self._session, self._effects, self._stage, self._interruption, self._play_nested, self._closed
+            self._session,
+            self._effects,
+            self._stage,
+            self._interruption,
+            self._play_nested,
+            self._plan_file,
+            self._closed,
         )
 
     @property
@@ -89,6 +100,8 @@ class Player:
                 await tools.call(part, step)
             case WriteFile() | EditFile() | DeleteFile():
                 await file_changes.perform(part, step)
+            case AskQuestions() | ProposePlan() | RequestApproval():
+                await asking.perform(part, step)
             case AddUsage() | ServeModel() | ChangeCapabilities() | Unmap():
                 await runtime.perform(part, step)
             case Wait(seconds=seconds):

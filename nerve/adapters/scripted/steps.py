@@ -63,6 +63,32 @@ class DeleteFile:
 
 
 @frozen
+class AskQuestions:
+    """Each question as ``AskUserQuestion`` takes it: question, header, options, multiSelect."""
+
+    pointer: str
+    questions: tuple[dict[str, Any], ...]
+
+
+@frozen
+class ProposePlan:
+    """``revise`` is played when the plan is refused."""
+
+    pointer: str
+    text: str
+    revise: "tuple[Step, ...]"
+
+
+@frozen
+class RequestApproval:
+    """``kind`` is command, file or permission."""
+
+    pointer: str
+    kind: str
+    input: dict[str, Any]
+
+
+@frozen
 class AddUsage:
     pointer: str
     usage: Usage
@@ -133,6 +159,9 @@ Step = (
     | WriteFile
     | EditFile
     | DeleteFile
+    | AskQuestions
+    | ProposePlan
+    | RequestApproval
     | AddUsage
     | ServeModel
     | Wait

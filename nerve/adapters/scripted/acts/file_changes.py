@@ -1,9 +1,11 @@
 """``write``, ``edit`` and ``delete``: real files, as the tools of those names."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nerve.adapters.protocol import FileChanged, FileOperation
+from nerve.adapters.protocol import FileChanged, FileOperation, PlanUpdated
 from nerve.adapters.scripted import files
 from nerve.adapters.scripted.acts.part import Part
 from nerve.adapters.scripted.steps import DeleteFile, EditFile, WriteFile
@@ -17,7 +19,7 @@ async def perform(part: Part, step: FileStep) -> None:
     path = str(cwd / step.path) if "\0" not in step.path else step.path
     problem: str | None = None
     try:
-        at = files.place(cwd, step.path, part.closed)
+        at = _place(part, path)
         path = str(at.path)
     except files.FileProblem as refused:
         problem = str(refused)
@@ -35,6 +37,16 @@ async def perform(part: Part, step: FileStep) -> None:
             return
         await part.finish_tool(tool_use_id, result, False)
         await part.stage.emit(FileChanged(path, operation, tool_use_id))
+        if at is part.plan_file and operation is not FileOperation.DELETE:
+            with suppress(files.FileProblem):
+                await part.stage.emit(PlanUpdated(await part.effects.blocking(files.read, at)))
+
+
+def _place(part: Part, path: str) -> files.Place:
+    """Raises FileProblem outside of the working directory; the plan file alone may lie elsewhere (decisions D47c)."""
+    if os.path.normpath(path) == str(part.plan_file.path):
+        return part.plan_file
+    return files.place(part.session.cwd, path, part.closed)
 
 
 async def _changed(part: Part, step: FileStep, at: files.Place, tool_use_id: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from attrs import define, field, frozen
 
 from nerve.adapters.protocol import AgentEvent, Capabilities, SessionSpec, ToolFinished, ToolStarted, Usage
+from nerve.adapters.scripted.files import Place
 from nerve.adapters.scripted.interruption import Interruption
 from nerve.adapters.scripted.steps import Step
 from nerve.effects import Effects
@@ -46,6 +47,10 @@ class Stage(Protocol):
 
     async def emit(self, event: AgentEvent) -> None: ...
     async def keep_capabilities(self, capabilities: Capabilities) -> None: ...
+    async def heard(self) -> None:
+        """Wait until the session has taken in every event emitted so far."""
+        ...
+
     async def history(self, max_characters: int) -> str: ...
 
 
@@ -53,7 +58,7 @@ class Stage(Protocol):
 class Part:
     """``result`` is the last tool's; ``said`` counts the characters said so far; ``play`` plays nested steps.
 
-    ``usage`` and ``mapped`` are what the end of a turn reports.
+    ``variables`` are what ``say`` may name beyond that.  ``usage`` and ``mapped`` are what the end of a turn reports.
     """
 
     session: SessionSpec
@@ -61,11 +66,13 @@ class Part:
     stage: Stage
     interruption: Interruption
     play: Callable[[Iterable[Step]], Awaitable[None]] = field(repr=False)
+    plan_file: Place = field(repr=False)
     closed: tuple[Path, ...] = ()
     usage: Usage | None = None
     mapped: bool = True
     result: str = ""
     said: int = 0
+    variables: dict[str, str] = field(factory=dict)
 
     async def start_tool(self, tool: str, tool_input: dict[str, Any]) -> str:
         """Tell that a tool is used; the id of the call."""

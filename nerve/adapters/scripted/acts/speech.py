@@ -36,7 +36,7 @@ async def _expanded(part: Part, pointer: str, text: str) -> str:
     """``text`` with its variables replaced, once: what a variable holds is never searched for variables."""
     room = MAX_SAID_CHARACTERS - part.said
     names = VARIABLE.findall(text)
-    known = {"result": part.result}
+    known = {**part.variables, "result": part.result}
     try:
         if "history" in names:
             known["history"] = await part.stage.history(room)
