@@ -11,7 +11,16 @@ from tests.spec_replies import validator
 
 # Parts up to this one are complete; of the next ones some frames are sent already.
 PART = 2
-AHEAD = frozenset({"wakeup"})
+AHEAD = frozenset(
+    {
+        "wakeup",
+        "interaction",
+        "interaction_resolved",
+        "session_awaiting_input",
+        "plan_update",
+        "plan_summary",
+    }
+)
 
 LOGGED = frozenset(name for name, frame in SERVER.items() if frame["x-nerve"].get("logged"))
 FUTURE = frozenset(

@@ -15,6 +15,8 @@ from nerve.adapters.protocol import (
     AgentAdapter,
     AgentClient,
     AgentEvent,
+    InteractionReply,
+    InteractionRequest,
     SessionSpec,
     TextAdded,
     ToolResult,
@@ -47,19 +49,34 @@ async def inline(fn: Callable[..., T], /, *args: Any, limiter: trio.CapacityLimi
 class FakeHost:
     """Keeps what it is asked to keep: the file's bytes at that moment, None for one that is missing.
 
-    Answers calls of built-in tools with what the test has put into ``answers``.
+    Answers calls of built-in tools with what the test has put into ``answers``, and questions with ``replies``; without
+    one of those a question waits until it is cancelled.
     """
 
     kept: list[tuple[Path, bytes | None]] = field(factory=list)
     refusal: Exception | None = None
     called: list[tuple[str, dict[str, Any], str | None]] = field(factory=list)
     answers: list[ToolResult] = field(factory=list)  # of the tools, in order
+    asked: list[InteractionRequest] = field(factory=list)
+    replies: list[InteractionReply] = field(factory=list)
+    cancelled: int = 0  # questions
     meanwhile: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
 
     async def call_tool(self, name: str, tool_input: dict[str, Any], agent_ref: str | None = None) -> ToolResult:
         await self.meanwhile()
         self.called.append((name, tool_input, agent_ref))
         return self.answers.pop(0)
+
+    async def ask(self, request: InteractionRequest) -> InteractionReply:
+        self.asked.append(request)
+        try:
+            await self.meanwhile()
+            if not self.replies:
+                await trio.sleep_forever()
+        except trio.Cancelled:
+            self.cancelled += 1
+            raise
+        return self.replies.pop(0)
 
     async def before_file_change(self, path: Path) -> None:
         await self.meanwhile()

@@ -17,10 +17,13 @@ from nerve.adapters.scripted.play import parse_play, parse_scenario_file
 from nerve.adapters.scripted.problem import PlayError
 from nerve.adapters.scripted.steps import (
     AddUsage,
+    AskQuestions,
     Crash,
     EditFile,
     Fail,
     Play,
+    ProposePlan,
+    RequestApproval,
     Say,
     ServeModel,
     Think,
@@ -59,11 +62,17 @@ def test_every_step_of_the_format_is_known() -> None:
     steps = parse_play(EVERY_STEP).steps
     later = [step.name for step in steps if isinstance(step, Unavailable)]
     assert later == [
-        *("agent", "shell", "monitor", "ask", "plan", "approve", "workflow"),
+        *("agent", "shell", "monitor", "workflow"),
     ]
     assert len(steps) == 25
     assert steps[2] == UseTool("/2", "Bash", {"a": [1, {"b": None}]}, ("a",), "r", True, 1.5)
     assert steps[5] == EditFile("/5", "a", "b", "c")
+    questions = (
+        {"question": "q", "header": "h", "options": [{"label": "l", "description": "d"}], "multiSelect": True},
+    )
+    assert steps[10] == AskQuestions("/10", questions)
+    assert steps[12] == ProposePlan("/12", "p", (ProposePlan("/12/revise/0", "q", ()),))
+    assert steps[13] == RequestApproval("/13", "file", {"path": "x"})
     assert steps[15] == AddUsage("/15", Usage(1, 2, 3, 4, 0.5, 5, 6))
     assert steps[16] == ServeModel("/16", "m", True)
     assert steps[21:] == (Fail("/21", "f"), Crash("/22", False), Crash("/23", True), Unmap("/24"))

@@ -138,8 +138,7 @@ def test_usage_keeps_what_only_one_step_gave() -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        *("agent: a", "shell: a", "monitor: a", "ask: [{question: q}]", "plan: p"),
-        *("approve: file", "workflow: {name: n}"),
+        *("agent: a", "shell: a", "monitor: a", "workflow: {name: n}"),
     ],
 )
 async def test_a_step_that_is_not_built_yet_ends_the_turn_there(talk: Any, step: str) -> None:

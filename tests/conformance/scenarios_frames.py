@@ -115,6 +115,19 @@ async def wake_up(subject: Subject) -> Frame:
         return (await talk.socket.receive_until("wakeup", within=90))[-1]
 
 
+_ASK = "ask: [{question: Which colour?, header: colour, options: [{label: Red}, {label: Blue}]}]"
+_PLAN = "plan: Plant a tree"
+
+
+async def answer_a_question(subject: Subject) -> Frame:
+    async with talking(subject) as talk:
+        await talk.say(script(_ASK))
+        asked = await talk.until("interaction")
+        answer = {"interaction_id": asked["interaction_id"], "result": {"answers": {"colour": "Blue"}}}
+        await talk.send("answer_interaction", **answer)
+        return await talk.until("interaction_resolved")
+
+
 async def rename(subject: Subject) -> Frame:
     async with talking(subject) as talk:
         path = {"session_id": talk.session_id}
@@ -206,6 +219,12 @@ SCENARIOS: Mapping[tuple[str, str], FrameScenario] = {
     ("wakeup", "wakeup"): FrameScenario(wake_up, local=Local.CLOCK),
     ("user_message", "from another tab"): FrameScenario(hear_another_socket),
     ("file_changed", "an edit"): FrameScenario(change_a_file),
+    ("interaction", "a question"): played("interaction", _ASK),
+    ("interaction", "a plan"): played("interaction", _PLAN),
+    ("interaction_resolved", "resolved"): FrameScenario(answer_a_question),
+    ("session_awaiting_input", "waits"): played("session_awaiting_input", _ASK),
+    ("plan_update", "plan"): played("plan_update", _PLAN),
+    ("plan_summary", "unavailable"): played("plan_summary", _PLAN),
     ("model_changed", "a fallback"): played("model_changed", "{model: smaller, downgrade: true}"),
     ("session_switched", "switched"): FrameScenario(switch),
     ("session_status", "in mid-turn"): FrameScenario(bind_in_mid_turn),

@@ -11,11 +11,14 @@ from tests.conformance.subject import Local, Start, Subject, new_session
 from tests.contract.spec_reader import CLIENT, SERVER
 from tests.spec_frames import FUTURE
 
+# Examples that only what a later part brings can provoke: a model, the tool of forms.
+NOT_YET = {("plan_summary", "ok"), ("interaction", "a form")}
 PROMISED: Mapping[tuple[str, str], dict[str, Any]] = {
     (kind, example["name"]): example["payload"]
     for kind, frame in SERVER.items()
     if kind not in FUTURE
     for example in frame["examples"]
+    if (kind, example["name"]) not in NOT_YET
 }
 REASONS = SERVER["queue_update"]["payload"]["properties"]["removed"]["items"]["properties"]["reason"]["enum"]
 
@@ -41,6 +44,7 @@ def test_frames_of_later_parts_are_told_apart() -> None:
 @pytest.mark.req(
     "WS-39", "WS-46", "WS-47", "WS-51", "WS-54", "WS-58", "WS-66", "WS-76", "AGENT-02", "AGENT-15", "AGENT-17"
 )
+@pytest.mark.req("WS-57", "WS-67", "WS-69", "WS-70", "WS-71")
 @pytest.mark.parametrize("promised", [marked(p, _why(p)) for p in sorted(PROMISED)], ids="-".join)
 async def test_promised_frame_is_sent(promised: tuple[str, str], opening: Opening) -> None:
     """It looks like its example: the same keys, so that each way a frame may look is seen."""

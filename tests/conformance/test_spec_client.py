@@ -170,6 +170,9 @@ def test_a_conversation_as_promised_passes() -> None:
         [switched(), example("session_status", last_seq=6)],
         [switched(), status(is_running=True, last_seq=7, buffered_events=[{"type": "pong"}])],
         [switched(), example("session_status"), example("token", seq=7)],
+        [example("interaction", seq=7), example("token", seq=8), example("interaction", seq=7)],
+        [switched(), status(last_seq=9), example("token", seq=10), example("interaction", seq=7)],
+        [switched(), status(last_seq=9), example("interaction", seq=7), example("interaction", seq=7)],
         *[[example(kind)] for kind in sorted(FUTURE)],
     ],
 )

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nerve.contract.generated.frames_server import ErrorFrame, PongFrame
+from nerve.domain.answers import PersonsAnswer
 from nerve.ws.conversation import (
     MAX_FRAME_BYTES,
+    Answer,
     Bind,
     Close,
     Command,
@@ -91,12 +93,25 @@ def test_a_stop_leaves_the_binding() -> None:
     assert said({"type": "stop", "session_id": "other"}) == [Stop("other")]
 
 
+@pytest.mark.req("WS-21", "WS-22")
+@pytest.mark.parametrize(
+    ("fields", "answer"),
+    [
+        ({}, PersonsAnswer(None, False, None)),
+        ({"result": None}, PersonsAnswer(None, False, None)),
+        ({"result": {"plan": "p"}}, PersonsAnswer({"plan": "p"}, False, None)),
+        ({"denied": True, "message": " No. "}, PersonsAnswer(None, True, " No. ")),
+    ],
+)
+def test_an_answer_is_passed_on_as_it_is(fields: dict[str, Any], answer: PersonsAnswer) -> None:
+    frame = {"type": "answer_interaction", "session_id": "other", "interaction_id": "i", **fields}
+    assert said(frame) == [Answer("other", "i", answer)]
+
+
 def test_frames_of_later_parts_are_answered_with_an_error_of_their_own() -> None:
     subscribe = {"type": "agent_subscribe", "session_id": "s", "agent_id": "ag_1"}
     assert said(subscribe) == [error("agent_not_found", "s")]
     assert said({**subscribe, "type": "agent_unsubscribe"}) == []
-    answer = {"type": "answer_interaction", "session_id": "s", "interaction_id": "i"}
-    assert said(answer) == [error("interaction_not_found", "s")]
     for kind in ("fork", "resume"):
         (command,) = said({"type": kind, "session_id": "s"})
         assert isinstance(command, Send)
@@ -129,6 +144,11 @@ def test_frames_of_later_parts_are_answered_with_an_error_of_their_own() -> None
         '{"type": "switch_session", "session_id": "s", "after_seq": 1.5}',
         '{"type": "switch_session", "session_id": "s", "after_seq": true}',
         '{"type": "stop"}',
+        '{"type": "answer_interaction", "session_id": "s"}',
+        '{"type": "answer_interaction", "session_id": "s", "interaction_id": "i", "result": []}',
+        '{"type": "answer_interaction", "session_id": "s", "interaction_id": "i", "result": "Red"}',
+        '{"type": "answer_interaction", "session_id": "s", "interaction_id": "i", "denied": "yes"}',
+        '{"type": "answer_interaction", "session_id": "s", "interaction_id": "i", "denied": true, "message": 5}',
         '{"type": "message", "session_id": "main", "content": "\\ud800"}',
         "[" * 100 + "]" * 100,
     ],

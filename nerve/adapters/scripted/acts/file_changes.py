@@ -19,7 +19,7 @@ async def perform(part: Part, step: FileStep) -> None:
     path = str(cwd / step.path) if "\0" not in step.path else step.path
     problem: str | None = None
     try:
-        at = _place(part, path)
+        at = _place(part, step.path)
         path = str(at.path)
     except files.FileProblem as refused:
         problem = str(refused)
@@ -44,7 +44,7 @@ async def perform(part: Part, step: FileStep) -> None:
 
 def _place(part: Part, path: str) -> files.Place:
     """Raises FileProblem outside of the working directory; the plan file alone may lie elsewhere (decisions D47c)."""
-    if os.path.normpath(path) == str(part.plan_file.path):
+    if os.path.normpath(part.session.cwd / path) == str(part.plan_file.path):
         return part.plan_file
     return files.place(part.session.cwd, path, part.closed)
 
