@@ -63,6 +63,7 @@ class Host:
             database=house.database,
             effects=house.effects,
             schedule=house.schedule,
+            ask=self._ask,
         )
         return await BUILT_IN.call(name, tool_input, context)
 

@@ -31,12 +31,19 @@ class Schedule:
     _database: Database
     _effects: Effects
     _pending: dict[str, PendingWakeup] = field(factory=dict)
+    _stirred: trio.Event = field(factory=trio.Event)
 
     async def load(self) -> None:
         self._pending = await self._database.read(wakeups.all_pending)
 
     def pending(self, session_id: str) -> PendingWakeup | None:
         return self._pending.get(session_id)
+
+    async def until_pending(self) -> None:
+        """Wait until anything is pending anywhere."""
+        while not self._pending:
+            self._stirred = trio.Event()
+            await self._stirred.wait()
 
     def any_overdue(self) -> bool:
         now = self._effects.now()
@@ -50,6 +57,7 @@ class Schedule:
             self._pending.pop(session_id, None)
         else:
             self._pending[session_id] = found
+            self._stirred.set()
         return changed
 
     async def put(
@@ -112,12 +120,15 @@ class Sweep:
     async def run(self) -> None:
         """Look every ``SWEEP_SECONDS``, first at once.  A full disk or a busy database puts it off to the next time."""
         while True:
+            await self._schedule.until_pending()
             try:
                 await self._once()
             except NerveError as refusal:
                 if refusal.code not in (ErrorCode.STORE_FULL, ErrorCode.STORE_BUSY):
                     raise
                 log.warning("scheduled turns have to wait: %s", refusal.message)
+            except Exception:  # the barrier of the sweep: what one session or runtime breaks is tried again
+                log.exception("the sweep over scheduled turns failed")
             await trio.sleep(SWEEP_SECONDS)
 
     async def _once(self) -> None:

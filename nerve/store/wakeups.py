@@ -4,7 +4,7 @@
 messages.  Each function is the whole transaction of its step, or part of one.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import apsw
@@ -17,6 +17,7 @@ from nerve.store.queue import QueuedMessage
 from nerve.store.rows import Shape, insert, one, run
 from nerve.store.session_events import record as record_event
 
+KEPT = timedelta(days=30)  # a settled record
 SOURCE = "wakeup"  # of the turn that an agent's own wakeup begins; a person's message keeps its own
 
 
@@ -63,9 +64,17 @@ PENDING = Shape(PendingWakeup)
 
 
 def schedule(db: apsw.Connection, wakeup: Wakeup) -> Wakeup | None:
-    """Store it in the place of the one that was pending, which is returned.  Raises SESSION_NOT_FOUND."""
+    """Store it in the place of the one that was pending, which is returned; old settled ones go on the way.
+
+    Raises SESSION_NOT_FOUND.
+    """
     if one(db, "SELECT 1 FROM sessions WHERE id = ?", (wakeup.session_id,)) is None:
         raise NerveError(ErrorCode.SESSION_NOT_FOUND)
+    run(
+        db,
+        "DELETE FROM session_wakeups WHERE session_id = ? AND status <> 'pending' AND created_at < ?",
+        (wakeup.session_id, to_text(wakeup.created_at - KEPT)),
+    )
     replaced = cancel(db, wakeup.session_id, "replaced", wakeup.created_at)
     values = {name: getattr(wakeup, name) for name in WAKEUP.columns.split(", ")}
     insert(db, "session_wakeups", **values)

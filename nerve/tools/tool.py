@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from attrs import field, frozen
 
-from nerve.adapters.protocol import ToolResult
+from nerve.adapters.protocol import InteractionReply, InteractionRequest, ToolResult
 from nerve.contract.generated.entities import SessionSource
 from nerve.domain.wakeups import WakeupKind
 from nerve.effects import Effects
@@ -37,7 +37,7 @@ class Scheduler(Protocol):
 class ToolContext:
     """Who calls a tool: the session, its cause (on whose behalf it works), and the sub-agent if one is known.
 
-    ``actor_id`` is whom the tool's doings are attributed to.
+    ``actor_id`` is whom the tool's doings are attributed to; ``ask`` puts a question to whoever watches the session.
     """
 
     session_id: str
@@ -48,6 +48,7 @@ class ToolContext:
     database: Database = field(repr=False)
     effects: Effects = field(repr=False)
     schedule: Scheduler = field(repr=False)
+    ask: Callable[[InteractionRequest], Awaitable[InteractionReply]] = field(repr=False)
 
 
 @frozen

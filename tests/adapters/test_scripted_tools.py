@@ -36,13 +36,14 @@ async def test_call_tells_the_true_result(talk: Any, host: Any) -> None:
     ],
 )
 async def test_steps_that_are_tools(talk: Any, host: Any, step: str, tool: str | None, given: Any) -> None:
-    host.answers = [ToolResult("ok")]
-    heard = await talk.play(f"- {step}")
+    host.answers = [ToolResult('ok\n\n{"answers": {"a": ["b", "c"]}, "skipped": []}')]
+    heard = await talk.play(f"- {step}\n- say: '${{form.a}}'")
     if tool is None:
         assert "has no field 'extra'" in heard.end.error
         return
     assert host.called == [(tool, given, None)]
     assert [event.tool for event in heard.of(ToolStarted)] == [f"mcp__nerve__{tool}"]
+    assert heard.text == ("b, c" if tool == "ask_form" else "")
 
 
 def test_a_tool_may_have_any_name() -> None:

@@ -202,6 +202,7 @@ REMOVALS: Mapping[str, FrameScenario] = {
 }
 
 _TOOL = "{tool: Bash, input: {command: pytest -q}, output: ['212 passed'], result: 212 passed}"
+_FORM = "form: {title: Launch, questions: [{id: a, kind: text, label: Name, question: What is it called?}]}"
 _USAGE = "usage: {input_tokens: 9, output_tokens: 4, max_context_tokens: 1000, num_turns: 1}"
 
 SCENARIOS: Mapping[tuple[str, str], FrameScenario] = {
@@ -219,6 +220,7 @@ SCENARIOS: Mapping[tuple[str, str], FrameScenario] = {
     ("wakeup", "wakeup"): FrameScenario(wake_up, local=Local.CLOCK),
     ("user_message", "from another tab"): FrameScenario(hear_another_socket),
     ("file_changed", "an edit"): FrameScenario(change_a_file),
+    ("interaction", "a form"): played("interaction", _FORM),
     ("interaction", "a question"): played("interaction", _ASK),
     ("interaction", "a plan"): played("interaction", _PLAN),
     ("interaction_resolved", "resolved"): FrameScenario(answer_a_question),

@@ -12,7 +12,7 @@ from tests.contract.spec_reader import CLIENT, SERVER
 from tests.spec_frames import FUTURE
 
 # Examples that only what a later part brings can provoke: a model, the tool of forms.
-NOT_YET = {("plan_summary", "ok"), ("interaction", "a form")}
+NOT_YET = {("plan_summary", "ok")}
 PROMISED: Mapping[tuple[str, str], dict[str, Any]] = {
     (kind, example["name"]): example["payload"]
     for kind, frame in SERVER.items()

@@ -9,13 +9,14 @@ from typing import Any, cast
 import pytest
 import trio
 
+from nerve.adapters.protocol import Availability, InteractionReply, InteractionRequest
 from nerve.domain.wakeups import CONTINUE
 from nerve.runtime.client import Host
 from nerve.runtime.house import SYSTEM_ACTOR
 from nerve.runtime.limits import Limits
 from nerve.store.inline import InlineDatabase
 from tests.runtime.mortal_home import Home
-from tests.runtime.puppets import COMPLETED, puppets
+from tests.runtime.puppets import COMPLETED, PuppetAdapter, puppets
 from tests.runtime.tabs import Tab, of, tab, text, types
 from tests.sessions.session_house import ALICE, START, House, now, open_house, play, system_session
 
@@ -132,7 +133,11 @@ async def reasons(house: House, session_id: str, event_type: str) -> list[str]:
 
 async def call(house: House, session_id: str, tool: str = "schedule_wakeup", **given: Any) -> Any:
     """Calls the tool as a runtime does."""
-    return await Host(session_id, house.supervisor.house).call_tool(tool, given)
+
+    async def nobody(request: InteractionRequest) -> InteractionReply:
+        raise AssertionError("nobody is asked here")
+
+    return await Host(session_id, house.supervisor.house, nobody).call_tool(tool, given)
 
 
 async def test_a_new_one_takes_the_place_of_the_pending_one(house: House) -> None:
@@ -277,6 +282,75 @@ async def test_without_a_model_it_is_skipped_and_said_so(house: House) -> None:
         assert (event["actor_id"], event["caused_by_actor_id"]) == (SYSTEM_ACTOR, ALICE)
         assert [pending(frame) for frame in listener.of("session_running")] == [NONE]
         assert pending(await row(house, session_id)) == NONE
+
+
+async def test_once_there_is_a_model_the_session_moves_to_it_and_runs(house: House) -> None:
+    async with on_the_fallback(house) as session_id:
+        await house.run(session_id)
+        await call(house, session_id, delaySeconds=60, prompt="tick")
+        adapter = PuppetAdapter(name="claude")
+        cast("dict[str, Any]", house.supervisor.house.backends.adapters)["claude"] = adapter
+        await trio.sleep(70)
+        client = await adapter.prompted()
+        assert client.prompts[0].text == "tick"
+        client.say(COMPLETED)
+        await trio.sleep(1)
+        events = [e["event_type"] for e in await house.events(session_id)]
+        assert events.count("backend_changed") == 1
+        assert "wakeup_skipped" not in events
+        assert (await house.row(session_id))["backend"] == "claude"
+
+
+async def test_a_busy_session_on_the_fallback_moves_when_it_is_free(house: House) -> None:
+    async with on_the_fallback(house) as session_id, tab(house.alice, session_id) as alice:
+        await alice.say(session_id, play("- wakeup: 60", "  prompt: tick", "- wait: 200", "- say: done"))
+        await alice.until("tool_result")
+        adapter = PuppetAdapter(name="claude")
+        cast("dict[str, Any]", house.supervisor.house.backends.adapters)["claude"] = adapter
+        assert text(await alice.turn(300)) == "done"
+        await trio.sleep(25)
+        client = await adapter.prompted()
+        assert client.prompts[0].text == "tick"
+        client.say(COMPLETED)
+        await trio.sleep(1)
+
+
+# --- when things go wrong -------------------------------------------------------------------------------------------
+
+
+async def test_a_sweep_that_fails_is_tried_again(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(PuppetAdapter):
+        whole = False
+
+        async def availability(self) -> Availability:
+            if not self.whole:
+                raise OSError("no such program")
+            return Availability(True)
+
+    broken = Broken(name="claude")
+    session_id = await house.create()
+    await house.sql("UPDATE sessions SET backend_reason = 'none' WHERE id = ?", session_id)
+    object.__setattr__(house.supervisor.house.backends, "configured", "claude")
+    cast("dict[str, Any]", house.supervisor.house.backends.adapters)["claude"] = broken
+    await call(house, session_id, delaySeconds=60, prompt="tick")
+    await trio.sleep(100)
+    assert "the sweep over scheduled turns failed" in caplog.text
+    broken.whole = True
+    await trio.sleep(30)
+    client = await broken.prompted()
+    client.say(COMPLETED)
+    await trio.sleep(1)
+
+
+async def test_old_records_go(house: House) -> None:
+    session_id = await house.create()
+    for _ in range(3):
+        await call(house, session_id, delaySeconds=60, prompt="x")
+        await trio.sleep(100)
+    assert await house.sql("SELECT count(*) FROM session_wakeups") == [(3,)]
+    await house.sql("UPDATE session_wakeups SET created_at = '2026-01-01T00:00:00.000Z'")
+    await call(house, session_id, delaySeconds=60, prompt="x")
+    assert await house.sql("SELECT count(*) FROM session_wakeups") == [(1,)]
 
 
 # --- crashes --------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ CREATE TABLE session_wakeups (
 
 CREATE UNIQUE INDEX session_wakeups_pending ON session_wakeups (session_id) WHERE status = 'pending';
 CREATE INDEX session_wakeups_due ON session_wakeups (fire_at) WHERE status = 'pending';
+CREATE INDEX session_wakeups_settled ON session_wakeups (session_id, created_at) WHERE status <> 'pending';
 
 -- Every call of a built-in tool, whichever runtime made it.
 CREATE TABLE mcp_tool_usage (
