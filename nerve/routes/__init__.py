@@ -8,7 +8,21 @@ from collections import Counter
 
 from nerve.contract.generated.routes import ROUTES
 from nerve.contract.route import Endpoint
-from nerve.routes import accounts, actors, auth, chat, health, meta, queue, scheduling, search, sessions, setup, streams
+from nerve.routes import (
+    accounts,
+    actors,
+    auth,
+    chat,
+    files,
+    health,
+    meta,
+    queue,
+    scheduling,
+    search,
+    sessions,
+    setup,
+    streams,
+)
 from nerve.services import Services
 
 
@@ -34,6 +48,7 @@ ENDPOINTS: tuple[Endpoint[Services], ...] = complete(
         *scheduling.ENDPOINTS,
         *search.ENDPOINTS,
         *streams.ENDPOINTS,
+        *files.ENDPOINTS,
         *chat.ENDPOINTS,
         *queue.ENDPOINTS,
     )

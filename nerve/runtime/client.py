@@ -1,7 +1,6 @@
 """The client of a session: opened when a turn needs it, read by one task for its whole life."""
 
 import logging
-import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,9 @@ from nerve.adapters.protocol import (
 from nerve.domain.turns import KILL_SECONDS
 from nerve.errors import NerveError
 from nerve.runtime.backends import Backends
+from nerve.runtime.file_changes import keep_before_change
 from nerve.runtime.house import SYSTEM_ACTOR, House
-from nerve.store import sessions, snapshots, turns
+from nerve.store import sessions, turns
 from nerve.store.turns import RuntimeFacts
 from nerve.tools import BUILT_IN
 from nerve.tools.tool import ToolContext
@@ -30,8 +30,6 @@ from nerve.tools.tool import ToolContext
 log = logging.getLogger("nerve.runtime")
 
 Ask = Callable[[InteractionRequest], Awaitable[InteractionReply]]
-
-SNAPSHOT_BYTES = 1024 * 1024
 
 
 @define(eq=False)
@@ -43,10 +41,7 @@ class Host:
     _ask: Ask
 
     async def before_file_change(self, path: Path) -> None:
-        if await self._house.database.read(snapshots.known, self._session_id, str(path)):
-            return
-        existed, content = await self._house.effects.blocking(_read_small, path)
-        await self._house.database.write(self._keep, path, existed, content)
+        await keep_before_change(self._house.database, self._house.effects, self._session_id, path)
 
     async def call_tool(self, name: str, tool_input: dict[str, Any], agent_ref: str | None = None) -> ToolResult:
         house = self._house
@@ -69,32 +64,6 @@ class Host:
 
     async def ask(self, request: InteractionRequest) -> InteractionReply:
         return await self._ask(request)
-
-    def _keep(self, db: object, path: Path, existed: bool, content: bytes | None) -> None:
-        snapshots.keep(
-            db,  # type: ignore[arg-type]
-            self._session_id,
-            str(path),
-            existed=existed,
-            content=content,
-            now=self._house.effects.now(),
-        )
-
-
-def _read_small(path: Path) -> tuple[bool, bytes | None]:
-    """Whether the file was there, and what it held if that is at most 1 MiB of a regular file."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        return False, None
-    except OSError:
-        return True, None
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            content = file.read(SNAPSHOT_BYTES + 1)
-        except OSError:
-            return True, None
-    return True, content if len(content) <= SNAPSHOT_BYTES else None
 
 
 @define(eq=False)

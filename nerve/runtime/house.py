@@ -22,6 +22,7 @@ class House:
     limits: Limits = field(factory=Limits)
     schedule: Schedule = field(init=False)
     slots: trio.CapacityLimiter = field()  # turns at once, over all sessions
+    comparing: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(1))  # files with their snapshots
 
     @schedule.default
     def _schedule(self) -> Schedule:

@@ -39,6 +39,10 @@ class Request:
         """What it asks for there, for those who add to it."""
         return self.options.get("query", {})
 
+    def asking(self, **query: str) -> "Request":
+        """The same with more, or other, query parameters."""
+        return evolve(self, options={**self.options, "query": {**self.query, **query}})
+
     def encoded(self) -> bytes:
         """The body as bytes; an empty object for an operation that can do without."""
         return json.dumps({} if self.body is ... else self.body).encode()
@@ -59,7 +63,7 @@ async def valid(subject: Subject, operation_id: str) -> Request:
     if recipe is not None:
         return await recipe(subject, call)
     path = {name: await THINGS[name](subject) for name in path_names(call)}
-    return Request(_caller(subject, call), operation_id, path, example_of(call))
+    return Request(_caller(subject, call), operation_id, path, example_of(call), needed_options(call))
 
 
 def bare(subject: Subject, operation_id: str) -> Request:
@@ -68,7 +72,8 @@ def bare(subject: Subject, operation_id: str) -> Request:
     body = example_of(call)
     if operation_id in TAMED:
         body = {**body, **TAMED[operation_id](subject)}
-    return Request(_caller(subject, call), operation_id, dict.fromkeys(path_names(call), NOWHERE), body)
+    path = dict.fromkeys(path_names(call), NOWHERE)
+    return Request(_caller(subject, call), operation_id, path, body, needed_options(call))
 
 
 def _caller(subject: Subject, call: Call) -> SpecClient:
@@ -82,6 +87,14 @@ def path_names(call: Call) -> list[str]:
 def query_of(call: Call) -> dict[str, dict[str, Any]]:
     """Query parameters by name, with their schemas."""
     return {p["name"]: p["schema"] for p in call.raw.get("parameters", []) if p["in"] == "query"}
+
+
+def needed_options(call: Call) -> dict[str, Any]:
+    """The query that an operation can't do without, from the examples of its parameters."""
+    needed = {
+        p["name"]: p["example"] for p in call.raw.get("parameters", []) if p["in"] == "query" and p.get("required")
+    }
+    return {"query": needed} if needed else {}
 
 
 def headers_of(call: Call) -> dict[str, dict[str, Any]]:
@@ -153,6 +166,22 @@ async def _search(subject: Subject, call: Call) -> Request:
     return Request(subject.owner, call.id, options={"query": {"q": "launch"}})
 
 
+async def _changed_file(subject: Subject, call: Call) -> Request:
+    session_id = await new_session(subject.owner)
+    path = await changed_by(subject.owner, session_id)
+    return Request(subject.owner, call.id, {"session_id": session_id}, options={"query": {"path": path}})
+
+
+async def changed_by(client: SpecClient, session_id: str) -> str:
+    """The path of a file that a turn of the session has written."""
+    async with client.connect({"session_id": session_id}) as socket:
+        talk = SocketTalk(socket, session_id)
+        await talk.say(script("{write: conformance.txt, content: x}"))
+        frame = await talk.until("file_changed")
+        await talk.until("session_running", lambda frame: not frame["is_running"])
+    return str(frame["path"])
+
+
 async def queued_behind(client: SpecClient, session_id: str, first: str = "wait: 30", then: str = "say: done") -> str:
     """The queue id of a message that waits behind a turn of the step ``first``; it plays ``then``."""
     async with client.connect({"session_id": session_id}) as socket:
@@ -173,4 +202,5 @@ SPECIAL: Mapping[str, Callable[[Subject, Call], Awaitable[Request]]] = {
     "accounts.change_password": _change_password,
     "queue.cancel": _cancel,
     "search.sessions": _search,
+    "files.diff": _changed_file,
 }

@@ -120,7 +120,16 @@ async def cancel_what_somebody_else_sent(subject: Subject) -> Answer:
     return await somebody.call("queue.cancel", path={"session_id": session_id, "queue_id": queue_id})
 
 
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+async def diff_of_what_was_not_changed(subject: Subject) -> Answer:
+    session_id = await new_session(subject.owner)
+    return await subject.owner.call("files.diff", path={"session_id": session_id}, query={"path": "/etc/passwd"})
+
+
 SCENARIOS: Mapping[Documented, Scenario] = {
+    on("files.diff", "snapshot_not_found"): Scenario(diff_of_what_was_not_changed),
     on("sessions.create", "unknown_backend"): created(backend="abacus"),
     on("sessions.create", "backend_unavailable"): Scenario(create_on_a_runtime_that_is_not_there, local=Local.SETTINGS),
     on("sessions.create", "bad_cwd"): created(cwd="not/absolute"),

@@ -74,11 +74,16 @@ def test_parameters_are_read_from_text(call: Call) -> None:
         assert route.params is NoParams
         return
     path = {p["name"]: "x%y/é" for p in declared if p["in"] == "path"}
-    bare = codec.decode_params(route.params, path, {})
+    query = {p["name"]: "x%y/é" for p in declared if p["in"] != "path" and p.get("required")}
+    bare = codec.decode_params(route.params, path, query)
     for parameter in declared:
         default = parameter["schema"].get("default", UNSET)
         value = getattr(bare, parameter["name"].replace("-", "_").lower())
-        assert value == ("x%y/é" if parameter["in"] == "path" else default)
+        assert value == ("x%y/é" if parameter.get("required") else default)
+    for name in query:
+        with pytest.raises(codec.Invalid) as refused:
+            codec.decode_params(route.params, path, {other: "x" for other in query if other != name})
+        assert [problem.loc for problem in refused.value.problems] == [("query", name)]
 
 
 @each_call
@@ -88,10 +93,11 @@ def test_query_numbers_are_clamped_and_words_are_refused(call: Call) -> None:
     for parameter in (p for p in declared if p["schema"]["type"] == "integer" and p["in"] == "query"):
         name, schema = parameter["name"], parameter["schema"]
         assert schema["x-clamp"] is True
+        query = {p["name"]: "x" for p in declared if p["in"] == "query" and p.get("required")}
         for text, expected in (("-5", schema["minimum"]), ("9" * 40, schema["maximum"])):
-            assert getattr(codec.decode_params(route.params, path, {name: text}), name) == expected
+            assert getattr(codec.decode_params(route.params, path, {**query, name: text}), name) == expected
         with pytest.raises(codec.Invalid) as refused:
-            codec.decode_params(route.params, path, {name: "many"})
+            codec.decode_params(route.params, path, {**query, name: "many"})
         assert [problem.loc for problem in refused.value.problems] == [("query", name)]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nerve.runtime.client import SNAPSHOT_BYTES
+from nerve.runtime.file_changes import MOST_BYTES
 from tests.runtime.tabs import of, tab
 from tests.sessions.session_house import House, play
 
@@ -24,8 +24,8 @@ async def test_the_first_state_of_each_file_is_kept(house: House) -> None:
     session_id, other = await house.create(), await house.create()
     (workspace / "old.txt").write_text("before")
     (workspace / "gone.txt").write_bytes(b"\xff\x00")
-    (workspace / "great.bin").write_bytes(b"x" * (SNAPSHOT_BYTES + 1))
-    (workspace / "whole.bin").write_bytes(b"x" * SNAPSHOT_BYTES)
+    (workspace / "great.bin").write_bytes(b"x" * (MOST_BYTES + 1))
+    (workspace / "whole.bin").write_bytes(b"x" * MOST_BYTES)
     async with tab(house.alice, session_id) as alice:
         steps = [
             "- edit: old.txt\n  old: before\n  new: after",
@@ -43,7 +43,7 @@ async def test_the_first_state_of_each_file_is_kept(house: House) -> None:
         ("great.bin", 1, None),
         ("new.txt", 0, None),
         ("old.txt", 1, b"before"),
-        ("whole.bin", 1, b"x" * SNAPSHOT_BYTES),
+        ("whole.bin", 1, b"x" * MOST_BYTES),
     ]
     assert await kept(house, session_id) == expected
     # Another session has a baseline of its own.

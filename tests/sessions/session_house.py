@@ -21,7 +21,7 @@ from nerve.config import Config, load
 from nerve.contract.caller import Caller, CredentialKind, Credentials
 from nerve.effects import ID_FORMS, Effects
 from nerve.errors import ErrorCode, NerveError
-from nerve.routes import chat, queue, scheduling, search, sessions, streams
+from nerve.routes import chat, files, queue, scheduling, search, sessions, streams
 from nerve.runtime.archiving import Archiver
 from nerve.runtime.backends import Backends
 from nerve.runtime.creation import SessionMaker
@@ -43,6 +43,7 @@ START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 ALICE, BOB = "act_alice", "act_bob"
 ENDPOINTS = (
     *sessions.ENDPOINTS,
+    *files.ENDPOINTS,
     *scheduling.ENDPOINTS,
     *search.ENDPOINTS,
     *streams.ENDPOINTS,

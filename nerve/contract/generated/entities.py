@@ -344,12 +344,27 @@ class AuthStatus:
 Block = dict[str, Any]
 
 
+@frozen(kw_only=True)
+class DiffStats:
+    """How many lines were added and taken away; both 0 where the content can't be compared."""
+
+    additions: int = field(metadata={'minimum': 0})
+    deletions: int = field(metadata={'minimum': 0})
+
+
 class FileOperation(StrEnum):
     """How a file was changed."""
     WRITE = 'write'
     EDIT = 'edit'
     DELETE = 'delete'
     NOTEBOOK_EDIT = 'notebook_edit'
+
+
+class FileStatus(StrEnum):
+    """What became of a file since before the session's first change of it."""
+    CREATED = 'created'
+    MODIFIED = 'modified'
+    DELETED = 'deleted'
 
 
 class FormQuestionKind(StrEnum):

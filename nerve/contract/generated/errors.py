@@ -70,6 +70,7 @@ class ErrorCode(StrEnum):
     FILE_NOT_FOUND = 'file_not_found'
     CHAT_FAILED = 'chat_failed'
     QUEUE_FULL = 'queue_full'
+    SNAPSHOT_NOT_FOUND = 'snapshot_not_found'
 
 
 @frozen
@@ -137,4 +138,5 @@ ERRORS: dict[ErrorCode, ErrorSpec] = {
     ErrorCode.FILE_NOT_FOUND: ErrorSpec(404, ErrorKind.DETAIL, 'File not found'),
     ErrorCode.CHAT_FAILED: ErrorSpec(502, ErrorKind.DETAIL, 'The turn failed.', varies=True),
     ErrorCode.QUEUE_FULL: ErrorSpec(429, ErrorKind.DETAIL, 'Too many messages wait in this session.', retry_after=5),
+    ErrorCode.SNAPSHOT_NOT_FOUND: ErrorSpec(404, ErrorKind.DETAIL, 'This session has not changed such a file.'),
 }

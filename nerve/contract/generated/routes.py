@@ -6,6 +6,7 @@ from nerve.contract.generated.accounts import ACCOUNTS_CHANGE_PASSWORD, ACCOUNTS
 from nerve.contract.generated.actors import ACTORS_LIST
 from nerve.contract.generated.auth import AUTH_CHECK, AUTH_LOGIN, AUTH_ME, AUTH_STATUS
 from nerve.contract.generated.chat import CHAT_SEND
+from nerve.contract.generated.files import FILES_DIFF, FILES_MODIFIED
 from nerve.contract.generated.health import HEALTH_GET
 from nerve.contract.generated.meta import META_ASYNCAPI, META_DOCS, META_OPENAPI
 from nerve.contract.generated.queue import QUEUE_CANCEL, QUEUE_LIST
@@ -29,6 +30,8 @@ ROUTES: tuple[Route[Any, Any, Any], ...] = (
     AUTH_ME,
     AUTH_STATUS,
     CHAT_SEND,
+    FILES_DIFF,
+    FILES_MODIFIED,
     HEALTH_GET,
     META_ASYNCAPI,
     META_DOCS,
