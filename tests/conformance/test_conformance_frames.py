@@ -11,7 +11,7 @@ from tests.conformance.subject import Local, Start, Subject, new_session
 from tests.contract.spec_reader import CLIENT, SERVER
 from tests.spec_frames import FUTURE
 
-# Examples that only what a later part brings can provoke: a model, the tool of forms.
+# What only a later part can provoke: it takes a model to sum up a plan.
 NOT_YET = {("plan_summary", "ok")}
 PROMISED: Mapping[tuple[str, str], dict[str, Any]] = {
     (kind, example["name"]): example["payload"]
