@@ -17,17 +17,20 @@ from nerve.asgi import App, HttpPolicy
 from nerve.asgi.hosts import HostRule
 from nerve.config import Config, ConfigError, Loaded, Secret, homes
 from nerve.contract.route import AuthMode
+from nerve.domain.cleanup import Policy
 from nerve.effects import Effects
 from nerve.errors import NerveError
 from nerve.identity.service import AuthSettings, Identity
 from nerve.processes import open_children
 from nerve.routes import ENDPOINTS
+from nerve.runtime.archiving import Archiver
 from nerve.runtime.creation import SessionMaker
 from nerve.runtime.house import SYSTEM_ACTOR, House
 from nerve.runtime.hub import ACCOUNT_DISABLED, Hub
 from nerve.runtime.limits import Limits
 from nerve.runtime.recovery import recover
 from nerve.runtime.supervisor import Supervisor, open_supervisor
+from nerve.runtime.upkeep import Keeping, Upkeep
 from nerve.runtimes import backends_of
 from nerve.services import Services
 from nerve.store import starts
@@ -165,6 +168,7 @@ async def living(
         )
         async with trio.open_nursery() as nursery:
             nursery.start_soon(identity.watch, name="identity")
+            nursery.start_soon(upkeep(config, services).run, name="upkeep")
             nursery.start_soon(_survive, database, start.generation, name="survival")
             if start.after_crash:
                 nursery.start_soon(_check, database, name="database check")
@@ -229,6 +233,23 @@ def _limits(config: Config) -> Limits:
     )
 
 
+def upkeep(config: Config, services: Services) -> Upkeep:
+    """What the house does by itself every few hours, as the configuration has it."""
+    sessions, retention = config.sessions, config.retention
+    policy = Policy(
+        interactive_after=timedelta(hours=sessions.interactive_archive_after_hours),
+        stale_after=timedelta(days=sessions.archive_after_days),
+        max_sessions=sessions.max_sessions,
+    )
+    keeping = Keeping(
+        kept=timedelta(days=retention.retention_days),
+        kept_full=timedelta(days=retention.retention_full_days),
+        interval=timedelta(hours=retention.interval_hours),
+    )
+    archiver = Archiver(services.database, services.supervisor, services.effects)
+    return Upkeep(services.database, services.effects, archiver, policy, keeping if retention.enabled else None)
+
+
 def _policy(config: Config, bind_host: str) -> HttpPolicy:
     gateway = config.gateway
     return HttpPolicy(
@@ -259,4 +280,4 @@ def _tell(warnings: tuple[str, ...]) -> None:
         log.warning("%s", warning)
 
 
-__all__ = ["OpenHouse", "Start", "auth_settings", "living", "open_house"]
+__all__ = ["OpenHouse", "Start", "auth_settings", "living", "open_house", "upkeep"]

@@ -1,15 +1,16 @@
 """Archiving a session with its whole subtree, bringing one back, and deleting one (contract chapter Sessions)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import apsw
 from attrs import frozen
 
 from nerve.contract.generated.sessions import ArchiveResult, SkippedSession
 from nerve.domain.attribution import Attribution
+from nerve.domain.cleanup import Leaving, Policy, leaving
 from nerve.domain.sessions import (
     MAIN_ID,
     ArchiveReason,
@@ -22,11 +23,14 @@ from nerve.domain.sessions import (
 )
 from nerve.effects import Effects
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import deletions, intake, sessions
+from nerve.runtime.house import SYSTEM_ACTOR
+from nerve.store import cleanup, deletions, intake, sessions
 from nerve.store.database import Database
 from nerve.store.deletions import Deletion
 from nerve.store.queue import QueuedMessage
 from nerve.store.sessions import Archived
+
+Archiving = tuple[Archived, list[QueuedMessage]]
 
 ARCHIVED = "The session was archived."
 DELETED = "The session was deleted."
@@ -91,12 +95,29 @@ class Archiver:
             case Archived.NOT_THERE:
                 walk.pass_by(node)
 
+    async def clean_up(self, policy: Policy) -> list[Leaving]:
+        """Archive one after the other what is to leave by itself, nobody's doing but the system's; returns what did.
+
+        Whatever comes to life meanwhile stays.
+        """
+        found = await self._database.read_large(cleanup.residents)
+        left = []
+        for chosen in leaving(found, policy, self._effects.now(), self._is_busy):
+            if await self._database.read(cleanup.still_leaving, chosen) and not self._is_busy(chosen.id):
+                outcome = await self._carry_out(chosen.id, cleanup.archive, chosen, Attribution(SYSTEM_ACTOR, None))
+                left += [chosen] if outcome is Archived.DONE else []
+        return left
+
+    def _is_busy(self, session_id: str) -> bool:
+        return hindrance(session_id, self._runtimes.live(session_id), force=False) is not None
+
     async def _archive_one(self, session_id: str, by: Attribution, reason: ArchiveReason, force: bool) -> Archived:
+        return await self._carry_out(session_id, sessions.archive, session_id, reason, force, by)
+
+    async def _carry_out(self, session_id: str, write: Callable[..., Archiving], *args: Any) -> Archived:
         # Nothing awaits between the look at the live state and the moment from which no turn begins.
         async with self._runtimes.detached(session_id, ARCHIVED):
-            outcome, dropped = await self._database.write(
-                sessions.archive, session_id, reason, force, by, self._effects.now()
-            )
+            outcome, dropped = await self._database.write(write, *args, self._effects.now())
             await self._runtimes.abandoned(session_id, dropped, ARCHIVED)
         return outcome
 

@@ -48,5 +48,10 @@ def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime)
         caused_by_actor_id=by.cause_id,
         deleted_at=now,
     )
-    run(db, "DELETE FROM session_deletions WHERE deleted_at < ?", (to_text(now - KEPT),))
+    expire(db, now)
     return Deletion(backend, native_id, waiting)
+
+
+def expire(db: apsw.Connection, now: datetime) -> None:
+    """Drop the records of deletions that are older than 90 days."""
+    run(db, "DELETE FROM session_deletions WHERE deleted_at < ?", (to_text(now - KEPT),))
