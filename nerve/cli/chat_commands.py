@@ -60,7 +60,7 @@ class Commands:
                 talk.remark("\n".join(map(talk.renderer.waiting, waiting)) or "nothing waits")
             case Name.CANCEL:
                 await talk.client.cancel(talk.session_id, command.argument)
-            case Name.STOP | Name.QUIT:
+            case _:
                 raise AssertionError(command.name)  # the chat's own
 
     async def _switch(self, session_id: str) -> None:

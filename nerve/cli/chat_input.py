@@ -14,6 +14,11 @@ HELP = """\
 /cancel ID      take a message back that waits
 /stop           stop the turn (also ^C)
 /quit           leave (also ^D); a running turn goes on
+While the agent asks something, lines are answers.
+/refuse [WHY]   refuse it; WHY reaches the agent as it is
+/skip, /back    leave an optional question out, go back to the one before
+/edit           change the plan in $EDITOR, and approve it
+/later          put it aside, to talk; /answer takes it up again
 Anything else is a message; while a turn runs, it waits.  Two slashes send a
 line that begins with one; Alt-Enter begins a new line."""
 
@@ -28,10 +33,18 @@ class Name(Enum):
     CANCEL = "cancel"
     STOP = "stop"
     QUIT = "quit"
+    REFUSE = "refuse"
+    SKIP = "skip"
+    BACK = "back"
+    EDIT = "edit"
+    LATER = "later"
+    ANSWER = "answer"
 
 
+# What is about an interaction, and asks the server nothing else.
+ABOUT_ASKED = frozenset({Name.REFUSE, Name.SKIP, Name.BACK, Name.EDIT, Name.LATER, Name.ANSWER})
 _NEED_ARGUMENT = {Name.SWITCH, Name.CANCEL}
-_TAKE_NONE = {Name.HELP, Name.SESSIONS, Name.QUEUE, Name.STOP, Name.QUIT}
+_TAKE_NONE = {Name.HELP, Name.SESSIONS, Name.QUEUE, Name.STOP, Name.QUIT, *ABOUT_ASKED} - {Name.REFUSE}
 
 
 @frozen

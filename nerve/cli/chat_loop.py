@@ -2,15 +2,17 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import trio
 from attrs import define, field
 
+from nerve.cli.chat_answers import Answers
 from nerve.cli.chat_commands import Commands
+from nerve.cli.chat_editing import NotEdited, edit_text
 from nerve.cli.chat_editor import Entered, Key, Keyboard
-from nerve.cli.chat_input import Command, Interrupts, Mistaken, Name, Reaction, Say, parse
-from nerve.cli.chat_output import Output, TerminalOutput, begin_editing
+from nerve.cli.chat_input import ABOUT_ASKED, Command, Interrupts, Mistaken, Name, Reaction, Say, parse
+from nerve.cli.chat_output import Output
 from nerve.cli.chat_render import Renderer
 from nerve.cli.chat_screen import Prompt
 from nerve.cli.chat_text import Tone
@@ -25,6 +27,7 @@ from nerve.client import (
     SessionGone,
     SocketEnded,
     TurnWatch,
+    Unanswered,
     Unconfirmed,
     Unreachable,
 )
@@ -32,6 +35,8 @@ from nerve.contract.generated.entities import Message
 from nerve.contract.generated.frames_server import (
     DoneFrame,
     ErrorFrame,
+    InteractionFrame,
+    InteractionResolvedFrame,
     QueueUpdateFrame,
     SessionRunningFrame,
     SessionStatusFrame,
@@ -62,15 +67,19 @@ class Chat:
     offline: bool = False
     leaving: bool = False
     watch: TurnWatch | None = None
+    edit_text: Callable[[str], Awaitable[str]] = edit_text
     _interrupts: Interrupts = field(factory=Interrupts)
     _stop_asked: bool = False
     _interrupted: bool = False
     _scope: trio.CancelScope = field(factory=trio.CancelScope)
     _commands: Commands = field(init=False)
     _aside: Renderer = field(init=False)
+    _answers: Answers = field(init=False)
+    _lent: trio.Event | None = None  # set when the terminal is ours again
 
     def __attrs_post_init__(self) -> None:
         self._commands = Commands(self)
+        self._answers = Answers(self)
         shown = self.renderer
         apart = Renderer(shown.symbols, shown.names, shown.own, shown.me)
         self._aside = apart if self.output.apart else shown
@@ -100,6 +109,7 @@ class Chat:
         self.running = self.offline = self._stop_asked = False
         self.renderer.begin()
         self._aside.begin()
+        self._answers.begin()
         try:
             with trio.CancelScope() as self._scope:
                 async with self.client.follow(session_id) as live:
@@ -107,6 +117,8 @@ class Chat:
                     if self.message is not None and self.watch is None:
                         self.say(self.message)
                     async for event in live:
+                        if self._lent is not None:
+                            await self._lent.wait()
                         self._seen(event)
         except (SocketEnded, SessionGone) as ended:
             self.complain(_explained(ended))
@@ -129,10 +141,15 @@ class Chat:
         self._note_state(event)
         was_over = self.watch is not None and self.watch.over
         ours = self._watched(event)
+        asks = isinstance(event, InteractionFrame | InteractionResolvedFrame)
         if _is_aside(event, alone=self.keyboard is None):
             self.output.remark(self._aside.render(event))
-        elif self.keyboard is not None or ours:
+        elif ours or (self.keyboard is not None and not asks):
             self.output.show(self.renderer.render(event))
+        if self.keyboard is not None:
+            self._answers.seen(event)
+        elif isinstance(event, InteractionFrame):
+            self.remark(f"to answer, talk in `nerve chat --session {self.session_id}`; here, ^C stops the turn")
         self.draw()
         # A refusal may be followed by its reason; whatever follows, that is the end.
         if self.keyboard is None and self.watch is not None and self.watch.over and (self.watch.explained or was_over):
@@ -160,7 +177,7 @@ class Chat:
             case Unconfirmed(client_msg_id=sent):
                 if sent == self.watch.client_msg_id:
                     self.watch.give_up()
-            case Disconnected():
+            case Disconnected() | Unanswered():
                 pass
             case _:
                 return self.watch.see(event)
@@ -212,6 +229,7 @@ class Chat:
                 match typed:
                     case Entered(text=text):
                         self._entered(text, commands, nursery)
+                        await self._edit()
                     case Key.EOF:
                         self.leave(OK)
                     case Key.CLEAR:
@@ -223,9 +241,16 @@ class Chat:
                 return
 
     def _entered(self, line: str, commands: trio.MemorySendChannel[Command], nursery: trio.Nursery) -> None:
+        asked = self._answers.asked
         match parse(line):
+            case None if asked:
+                self._answers.take("")
+            case Say(text=text) if asked:
+                self._answers.take(text)
             case Say(text=text):
                 self.say(text)
+            case Command(name=name) as command if name in ABOUT_ASKED:
+                self._answers.carry_out(command)
             case Mistaken(reason=reason):
                 self.complain(reason)
             case Command(name=Name.QUIT):
@@ -237,6 +262,24 @@ class Chat:
                     commands.send_nowait(command)
                 except trio.WouldBlock:
                     self.complain("the server does not answer yet; one thing after another")
+
+    async def _edit(self) -> None:
+        """Let the person edit a plan, if that is what was asked for; the session waits meanwhile, unread."""
+        text, self._answers.editing = self._answers.editing, None
+        if text is None:
+            return
+        self.output.show(self.renderer.close())
+        self._lent = trio.Event()
+        try:
+            with self.output.lent():
+                edited = await self.edit_text(text)
+        except NotEdited as failed:
+            self.complain(str(failed))
+        else:
+            self._answers.edited(edited)
+        finally:
+            self._lent.set()
+            self._lent = None
 
     async def _carry_out(self, commands: trio.MemoryReceiveChannel[Command]) -> None:
         async for command in commands:
@@ -252,14 +295,14 @@ class Chat:
     async def _heed(self, signals: AsyncIterator[int], nursery: trio.Nursery) -> None:
         async for number in signals:
             match number:
-                case signal.SIGINT:
+                case signal.SIGINT if self._lent is None:
                     self._interrupt(nursery)
+                case signal.SIGINT:
+                    pass  # it is the editor's
                 case signal.SIGWINCH:
                     self.output.resized()
                 case signal.SIGCONT:
-                    if isinstance(self.output, TerminalOutput):
-                        begin_editing(self.descriptor)
-                        self.output.resized()
+                    self.output.continued()
                 case _:
                     self.leave(128 + number)
 
@@ -290,6 +333,7 @@ class Chat:
     def _stop(self, nursery: trio.Nursery) -> None:
         if not self._stop_asked:
             self._stop_asked = True
+            self.draw()
             nursery.start_soon(self._commands.stop, self.session_id)
 
     def stop_failed(self) -> None:
@@ -314,18 +358,30 @@ class Chat:
         self.output.remark(self._aside.note(text))
 
     def complain(self, text: str) -> None:
-        self.output.remark(self._aside.note(text, Tone.BAD, self._aside.symbols.bad))
+        self.mention(text, Tone.BAD, self._aside.symbols.bad)
+
+    def mention(self, text: str, tone: Tone, mark: str) -> None:
+        self.output.remark(self._aside.note(text, tone, mark))
+
+    def ask(self, preamble: str, text: str) -> None:
+        self.output.remark(self._aside.asked(preamble, text))
 
     def draw(self) -> None:
         if self.keyboard is not None and not self.leaving:
             symbols = self.renderer.symbols
-            state = "offline " if self.offline else symbols.more if self.running else ""
+            state = symbols.more if self.running else ""
+            if self.offline:
+                state = "offline "
+            elif self._stop_asked:
+                state = symbols.stopped
+            elif self._answers.asked:
+                state = symbols.asks
             self.output.prompt(Prompt(f"{state}{symbols.prompt}", self.keyboard.text, self.keyboard.cursor))
 
 
 def _is_aside(event: LiveEvent, *, alone: bool) -> bool:
     """What is not part of the conversation; of a chat about one message that is also the queue before it."""
-    if isinstance(event, Disconnected | CaughtUp | Unconfirmed | SessionStatusFrame):
+    if isinstance(event, Disconnected | CaughtUp | Unconfirmed | Unanswered | SessionStatusFrame):
         return True
     return alone and (isinstance(event, QueueUpdateFrame) or (isinstance(event, ErrorFrame) and event.seq is UNSET))
 

@@ -6,18 +6,19 @@ import shutil
 import sys
 import termios
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol, TextIO
 
 from attrs import define, field
 
 from nerve.cli.chat_screen import Prompt, Screen
 from nerve.cli.chat_text import ASCII, Piece, Symbols, paint
-from nerve.client import CaughtUp, Disconnected, LiveEvent, Unconfirmed
+from nerve.client import LineEvent, LiveEvent
 from nerve.contract import codec
 
 _PASTE_ON, _PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
 _CLEAR = "\x1b[H\x1b[2J"
+_COOKED = termios.ICANON | termios.ECHO | termios.IEXTEN
 FALLBACK_SIZE = (80, 24)
 
 
@@ -40,6 +41,14 @@ class Output(Protocol):
     def prompt(self, prompt: Prompt | None) -> None: ...
 
     def resized(self, *, clear: bool = False) -> None: ...
+
+    def continued(self) -> None:
+        """The program was stopped, and goes on; a shell may have set the terminal back."""
+        ...
+
+    def lent(self) -> AbstractContextManager[None]:
+        """Another program has the terminal meanwhile; what is said here waits."""
+        ...
 
 
 @define(eq=False)
@@ -71,6 +80,12 @@ class PlainOutput:
     def resized(self, *, clear: bool = False) -> None:
         return
 
+    def continued(self) -> None:
+        return
+
+    def lent(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
 
 @define(eq=False)
 class JsonOutput:
@@ -81,7 +96,7 @@ class JsonOutput:
     apart: bool = True
 
     def event(self, event: LiveEvent) -> None:
-        if not isinstance(event, CaughtUp | Disconnected | Unconfirmed):
+        if not isinstance(event, LineEvent):
             self.out.write(json.dumps(codec.unstructure(event)) + "\n")
             self.out.flush()
 
@@ -98,14 +113,22 @@ class JsonOutput:
     def resized(self, *, clear: bool = False) -> None:
         return
 
+    def continued(self) -> None:
+        return
+
+    def lent(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
 
 @define(eq=False)
 class TerminalOutput:
     """A terminal with a prompt in its last row."""
 
     screen: Screen
+    keyboard: int = field(factory=lambda: sys.stdin.fileno())
     descriptor: int = field(factory=lambda: sys.stdout.fileno())
     apart: bool = False
+    _waiting: list[str] | None = None  # what is said while another program has the terminal
 
     def event(self, event: LiveEvent) -> None:
         return
@@ -120,9 +143,40 @@ class TerminalOutput:
         self._write(self.screen.edit(prompt))
 
     def resized(self, *, clear: bool = False) -> None:
-        self._write((_CLEAR if clear else "") + self.screen.redraw())
+        if self._waiting is None:
+            self._write((_CLEAR if clear else "") + self.screen.redraw())
+
+    def continued(self) -> None:
+        if self._waiting is None:
+            self.take_keys()
+            self.resized()
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        self.prompt(None)
+        self.leave_keys()
+        waiting: list[str] = []
+        self._waiting = waiting
+        try:
+            yield
+        finally:
+            self._waiting = None
+            self.take_keys()
+            self.put("".join(waiting))
+
+    def take_keys(self) -> None:
+        begin_editing(self.keyboard)
+
+    def leave_keys(self) -> None:
+        end_editing(self.keyboard)
 
     def _write(self, text: str) -> None:
+        if self._waiting is None:
+            self.put(text)
+        else:
+            self._waiting.append(text)
+
+    def put(self, text: str) -> None:
         data = text.encode("utf-8", "replace")
         while data:
             data = data[os.write(self.descriptor, data) :]
@@ -154,9 +208,19 @@ def edited(descriptor: int) -> Iterator[None]:
 
 
 def begin_editing(descriptor: int) -> None:
-    """Also after the program was stopped and continued."""
+    """Also after another program has had the terminal."""
     mode = termios.tcgetattr(descriptor)
-    mode[3] &= ~(termios.ICANON | termios.ECHO | termios.IEXTEN)
+    mode[3] &= ~_COOKED
+    mode[3] |= termios.NOFLSH  # ^C must not swallow what is on its way to the screen
     mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
     termios.tcsetattr(descriptor, termios.TCSADRAIN, mode)
     os.write(sys.stdout.fileno(), _PASTE_ON.encode())
+
+
+def end_editing(descriptor: int) -> None:
+    """The terminal as a program expects it."""
+    os.write(sys.stdout.fileno(), _PASTE_OFF.encode())
+    mode = termios.tcgetattr(descriptor)
+    mode[3] |= _COOKED
+    mode[3] &= ~termios.NOFLSH
+    termios.tcsetattr(descriptor, termios.TCSADRAIN, mode)

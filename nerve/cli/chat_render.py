@@ -7,7 +7,8 @@ from attrs import define, field
 
 from nerve.cli.chat_notes import note_of
 from nerve.cli.chat_text import Piece, Symbols, Tone, clean, one_line
-from nerve.client import CaughtUp, Disconnected, LiveEvent, Unconfirmed
+from nerve.client import CaughtUp, Disconnected, LineEvent, LiveEvent, Unanswered, Unconfirmed
+from nerve.client.following import INTERACTION_NOT_FOUND
 from nerve.contract.generated.entities import Message, MessageRole, QueueEntry
 from nerve.contract.generated.frames_server import (
     AnswerInjectedFrame,
@@ -105,7 +106,7 @@ class Renderer:
                 return self._queue_update(event)
             case SessionStatusFrame():
                 return [*self._back(), *self._queued(event.agents.queue)]
-            case Disconnected() | CaughtUp() | Unconfirmed():
+            case Disconnected() | CaughtUp() | Unconfirmed() | Unanswered():
                 return self._line(event)
             case _:
                 text = note_of(event, self.symbols)
@@ -118,6 +119,15 @@ class Renderer:
         mark = self.symbols.note if mark is None else mark
         indented = text.replace("\n", "\n" + " " * len(mark))
         return [*self._enter("note"), Piece(f"{mark}{indented}\n", tone)]
+
+    def asked(self, preamble: str, text: str) -> list[Piece]:
+        """What an agent asks; both are cleaned."""
+        self._section = None if self._section is None else "before"
+        before = self._flow("asked", "", f"{preamble}\n\n", Tone.TEXT) if preamble else []
+        mark = self.symbols.asks
+        first, _, rest = text.partition("\n")
+        rest = "".join(f"{' ' * len(mark)}{line}\n" for line in rest.splitlines())
+        return [*before, *self._enter("asked"), Piece(f"{mark}{first}\n", Tone.PERSON), Piece(rest)]
 
     def message(self, text: str, name: str | None = None) -> list[Piece]:
         """What a person said; without a name it is the one at this terminal."""
@@ -252,6 +262,8 @@ class Renderer:
         if frame.seq is not UNSET:
             self._calls.clear()
             return self.note(f"the turn has ended with an error: {said}", Tone.BAD, self.symbols.bad)
+        if said == INTERACTION_NOT_FOUND:
+            said = "that was answered before, or is not asked any more"
         return self.note(said.replace("_", " ") if " " not in said else said, Tone.BAD, self.symbols.bad)
 
     # --- queue and line -------------------------------------------------------------------------------------------
@@ -281,7 +293,7 @@ class Renderer:
         by = "" if (entry.client_msg_id or "") in self.own else f", from {clean(self.names(entry.actor_id))}"
         return f"waits: {one_line(entry.preview, PREVIEW, self.symbols)} ({clean(entry.queue_id)}{by})"
 
-    def _line(self, event: Disconnected | CaughtUp | Unconfirmed) -> list[Piece]:
+    def _line(self, event: LineEvent) -> list[Piece]:
         match event:
             case Disconnected(reason=reason):
                 if self._offline:
@@ -291,6 +303,9 @@ class Renderer:
             case Unconfirmed(client_msg_id=sent):
                 preview = one_line(self.own.get(sent, ""), PREVIEW, self.symbols)
                 text = f"nobody knows whether this arrived, it is not sent again: {preview}"
+                return self.note(text, Tone.BAD, self.symbols.bad)
+            case Unanswered():
+                text = "no line has outlived your answer, it is not sent again"
                 return self.note(text, Tone.BAD, self.symbols.bad)
             case CaughtUp():
                 return []

@@ -39,10 +39,13 @@ class Screen:
 
     def show(self, pieces: Iterable[Piece]) -> str:
         """Add text at the end, above the prompt."""
-        return self._hidden() + "".join(self._piece(piece) for piece in merged(pieces)) + self._draw()
+        shown = [*merged(pieces)]
+        return self._hidden() + "".join(map(self._piece, shown)) + self._draw() if shown else ""
 
     def edit(self, prompt: Prompt | None) -> str:
         """Put this prompt in the last row, or none."""
+        if prompt == self._prompt and self._drawn:
+            return ""
         hidden = self._hidden()
         self._prompt = prompt
         return hidden + self._draw()

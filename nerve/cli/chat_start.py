@@ -18,9 +18,10 @@ from nerve.cli.chat_signin import Given, Server, find_server, sign_in, terminal_
 from nerve.cli.chat_text import Symbols, clean
 from nerve.cli.invocation import Failed, Invocation
 from nerve.client import ApiError, NerveClient, Unreachable, open_client
-from nerve.contract.generated.entities import Actor, MessageRole, Session
+from nerve.contract.generated.entities import Actor, Message, MessageRole, Session
 
 SHOWN_BEFORE = 4  # messages of the history, when a chat begins
+GREETING = "/help tells what can be done, ^C stops a turn, ^D leaves."
 
 
 @frozen
@@ -58,10 +59,14 @@ async def _chat(server: Server, wanted: Wanted) -> int:
         own: dict[str, str] = {}
         renderer = Renderer(symbols_for(sys.stdout.encoding), names, own, me)
         keyboard = None if wanted.message is not None else _keyboard(wanted)
+        introduced = keyboard is not None and not wanted.as_json
+        before = await _said_before(client, session.id) if introduced else []
+        # From here on a signal is the chat's, which gives the terminal back.
         with _output(renderer.symbols, wanted, keyboard) as output:
             talk = Chat(client, output, renderer, own, session.id, wanted.message, keyboard, sys.stdin.fileno())
-            if keyboard is not None and not wanted.as_json:
-                await _introduce(talk, session)
+            if introduced:
+                talk.history(before)
+                talk.remark(f"{clean(session.title)} ({session.id}).  {GREETING}")
             return await talk.run()
 
 
@@ -85,15 +90,11 @@ def _name(actor: Actor) -> str:
     return clean(actor.display_name or actor.username or "").strip() or "somebody"
 
 
-async def _introduce(talk: Chat, session: Session) -> None:
-    """Where we are, and what was said last."""
-    page = await talk.client.messages(session.id, SHOWN_BEFORE)
-    state = await talk.client.session_status(session.id)
-    messages = page.messages
-    if state.is_running and messages and messages[-1].role is MessageRole.USER:
-        messages = messages[:-1]  # the running turn shows it
-    talk.history(messages)
-    talk.remark(f"{clean(session.title)} ({session.id}).  /help tells what can be done, ^C stops a turn, ^D leaves.")
+async def _said_before(client: NerveClient, session_id: str) -> list[Message]:
+    """What was said last, but for the message of a running turn, which the turn itself shows."""
+    messages = (await client.messages(session_id, SHOWN_BEFORE)).messages
+    state = await client.session_status(session_id)
+    return messages[:-1] if state.is_running and messages and messages[-1].role is MessageRole.USER else messages
 
 
 def _keyboard(wanted: Wanted) -> Keyboard:

@@ -5,7 +5,7 @@
 
 from nerve.client.backoff import Backoff
 from nerve.client.errors import ApiError, SessionGone, SocketEnded, TurnLost, TurnRefused, Unreachable
-from nerve.client.following import CaughtUp, Disconnected, LiveEvent, Unconfirmed
+from nerve.client.following import CaughtUp, Disconnected, LineEvent, LiveEvent, Unanswered, Unconfirmed
 from nerve.client.live import LiveSession
 from nerve.client.rest import NerveClient, open_client
 from nerve.client.socket import ClientSocket, ClientTurn, open_socket
@@ -18,6 +18,7 @@ __all__ = [
     "ClientSocket",
     "ClientTurn",
     "Disconnected",
+    "LineEvent",
     "LiveEvent",
     "LiveSession",
     "NerveClient",
@@ -27,6 +28,7 @@ __all__ = [
     "TurnLost",
     "TurnRefused",
     "TurnWatch",
+    "Unanswered",
     "Unconfirmed",
     "Unreachable",
     "open_client",

@@ -4,12 +4,16 @@ from collections.abc import Iterable
 
 from attrs import define, evolve, field, frozen
 
+from nerve.client.asking import Asked
 from nerve.client.errors import SessionGone
+from nerve.client.sending import Outgoing
 from nerve.client.socket import read_frame
-from nerve.contract.generated.frames_client import MessageFrame
+from nerve.contract.generated.frames_client import AnswerInteractionFrame, ClientFrame
 from nerve.contract.generated.frames_server import (
     ErrorFrame,
     GapFrame,
+    InteractionFrame,
+    InteractionResolvedFrame,
     PongFrame,
     QueueUpdateFrame,
     ServerFrame,
@@ -18,10 +22,8 @@ from nerve.contract.generated.frames_server import (
 )
 from nerve.contract.unset import UNSET
 
-# A server forgets an id after ten minutes; what is sent again later could run twice.
-RESEND_SECONDS = 9 * 60.0
-MAX_SENDS = 5
 SESSION_NOT_FOUND = "session_not_found"
+INTERACTION_NOT_FOUND = "interaction_not_found"
 
 
 @frozen(kw_only=True)
@@ -47,19 +49,15 @@ class Unconfirmed:
     client_msg_id: str
 
 
-LiveEvent = ServerFrame | Disconnected | CaughtUp | Unconfirmed
+@frozen(kw_only=True)
+class Unanswered:
+    """An answer was sent and sent again, and no connection has outlived it.  It is not sent again."""
+
+    interaction_id: str
 
 
-@define
-class _Outgoing:
-    frame: MessageFrame
-    first_sent_at: float | None = None
-    sends: int = 0
-    on_the_wire: bool = False
-
-    def spent(self, now: float) -> bool:
-        expired = self.first_sent_at is not None and now - self.first_sent_at > RESEND_SECONDS
-        return not self.on_the_wire and (expired or self.sends >= MAX_SENDS)
+LineEvent = Disconnected | CaughtUp | Unconfirmed | Unanswered
+LiveEvent = ServerFrame | LineEvent
 
 
 @define(eq=False)
@@ -72,7 +70,8 @@ class Follower:
     _reset_due: bool = field(default=False, init=False)
     _caught_up: bool = field(default=False, init=False)
     _before: bool = field(default=False, init=False)
-    _outgoing: dict[str, _Outgoing] = field(factory=dict, init=False)
+    _outgoing: Outgoing = field(factory=Outgoing, init=False)
+    _asked: Asked = field(factory=Asked, init=False)
 
     @property
     def caught_up(self) -> bool:
@@ -81,28 +80,20 @@ class Follower:
     @property
     def unconfirmed(self) -> tuple[str, ...]:
         """Ids of the messages that the server has not acknowledged."""
-        return tuple(self._outgoing)
+        return self._outgoing.messages
 
     def disconnected(self) -> None:
         self._target, self._reset_due, self._caught_up = None, False, False
-        for outgoing in self._outgoing.values():
-            outgoing.on_the_wire = False
+        self._outgoing.disconnected()
 
-    def submit(self, frame: MessageFrame) -> None:
-        """Add a message, to be sent once a connection has caught up."""
-        assert isinstance(frame.client_msg_id, str)
-        self._outgoing[frame.client_msg_id] = _Outgoing(frame)
+    def submit(self, frame: ClientFrame) -> None:
+        """Add a frame, to be sent once a connection has caught up.  Raises ValueError when too many wait."""
+        self._outgoing.add(frame)
 
-    def due(self, now: float) -> list[MessageFrame]:
+    def due(self, now: float) -> list[ClientFrame]:
         """What has to go out now, in order; it counts as sent.  Nothing before the connection has caught up: a replay
         may show that a message arrived."""
-        if not self._caught_up:
-            return []
-        waiting = [outgoing for outgoing in self._outgoing.values() if not outgoing.on_the_wire]
-        for outgoing in waiting:
-            outgoing.on_the_wire, outgoing.sends = True, outgoing.sends + 1
-            outgoing.first_sent_at = now if outgoing.first_sent_at is None else outgoing.first_sent_at
-        return [outgoing.frame for outgoing in waiting]
+        return self._outgoing.due(now) if self._caught_up else []
 
     def receive(self, frame: ServerFrame, now: float) -> list[LiveEvent]:
         """What there is to show of it.  Raises SessionGone, or codec.Invalid for broken buffered events."""
@@ -112,8 +103,10 @@ class Follower:
         match frame:
             case ErrorFrame(error=error, seq=seq) if error == SESSION_NOT_FOUND and seq is UNSET:
                 raise SessionGone(self.session_id)
+            case ErrorFrame(error=error, seq=seq) if error == INTERACTION_NOT_FOUND and seq is UNSET:
+                self._outgoing.answer_refused()
             case ErrorFrame(client_msg_id=str(sent)):
-                self._outgoing.pop(sent, None)
+                self._outgoing.confirm_message(sent)
             case SessionStatusFrame():
                 shown += self._bound(frame)
             case GapFrame():
@@ -155,16 +148,22 @@ class Follower:
         if not isinstance(seq, int):
             return True
         if self.cursor is not None and seq <= self.cursor:
-            return False
+            # What still waits for an answer follows a status with the number that it has had from the beginning.
+            return isinstance(frame, InteractionFrame) and self._asked.shown(frame.interaction_id)
         self.cursor = seq
-        if isinstance(frame, UserMessageFrame):
-            self._confirm([frame.client_msg_id])
+        match frame:
+            case UserMessageFrame(client_msg_id=sent):
+                self._confirm([sent])
+            case InteractionFrame(interaction_id=interaction_id):
+                self._asked.shown(interaction_id)
+            case InteractionResolvedFrame(interaction_id=interaction_id):
+                self._outgoing.confirm_answer(interaction_id)
         return True
 
     def _confirm(self, sent: Iterable[str | None]) -> None:
         for client_msg_id in sent:
             if client_msg_id is not None:
-                self._outgoing.pop(client_msg_id, None)
+                self._outgoing.confirm_message(client_msg_id)
 
     def _arrived(self) -> bool:
         return self._target is not None and not self._reset_due and (self.cursor or 0) >= self._target
@@ -172,7 +171,10 @@ class Follower:
     def _begin(self, now: float) -> list[LiveEvent]:
         self._caught_up = True
         first, self._before = not self._before, True
-        spent = [sent for sent, outgoing in self._outgoing.items() if outgoing.spent(now)]
-        for sent in spent:
-            del self._outgoing[sent]
-        return [CaughtUp(first=first), *(Unconfirmed(client_msg_id=sent) for sent in spent)]
+        given_up = (
+            Unanswered(interaction_id=frame.interaction_id)
+            if isinstance(frame, AnswerInteractionFrame)
+            else Unconfirmed(client_msg_id=str(frame.client_msg_id))
+            for frame in self._outgoing.give_up(now)
+        )
+        return [CaughtUp(first=first), *given_up]

@@ -3,19 +3,26 @@
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 import trio
 from attrs import define, field
 
 from nerve.client.backoff import Backoff
 from nerve.client.errors import SessionGone, SocketEnded, TurnLost, TurnRefused
-from nerve.client.following import CaughtUp, Disconnected, Follower, LiveEvent, Unconfirmed
+from nerve.client.following import CaughtUp, Disconnected, Follower, LineEvent, LiveEvent, Unanswered, Unconfirmed
 from nerve.client.socket import REASON_SECONDS, new_message_id
 from nerve.client.turns import TurnWatch
 from nerve.contract import codec
-from nerve.contract.generated.frames_client import ClientFrame, MessageFrame, PingFrame
-from nerve.contract.generated.frames_server import ServerFrame
+from nerve.contract.generated.frames_client import (
+    AnswerInteractionFrame,
+    ClientFrame,
+    ForkFrame,
+    MessageFrame,
+    PingFrame,
+    ResumeFrame,
+)
+from nerve.contract.generated.frames_server import InteractionFrame, ServerFrame
 from nerve.contract.unset import UNSET
 
 EVENTS = 256  # shown and not read yet; the socket then waits, and the server closes one that stalls
@@ -81,21 +88,57 @@ class LiveSession:
         """Send a message now, or once the line is back; its ``client_msg_id``.
 
         It is sent again after a lost line unless the server has shown that it arrived; the id keeps it from running
-        twice.  Raises ValueError for what a server would refuse to read.
+        twice.  Raises ValueError for what a server would refuse to read, and when too much waits for the line.
         """
         sent = client_msg_id or new_message_id()
         frame = MessageFrame(
             session_id=self.session_id, content=content, model=UNSET if model is None else model, client_msg_id=sent
         )
+        self._submit(frame)
+        return sent
+
+    def answer(
+        self,
+        interaction_id: str,
+        result: dict[str, Any] | None = None,
+        *,
+        denied: bool = False,
+        message: str | None = None,
+    ) -> None:
+        """Answer an ``interaction`` frame: ``{"answers": {...}}`` to a question or a form, None to approve a plan and
+        ``{"plan": ...}`` to approve an edit of it, ``{}`` to allow; or ``denied``, with a message for the agent.
+
+        As ``send``, it reaches the server over lost lines too.  ``interaction_resolved`` shows that it is settled, and
+        an ``interaction_not_found`` error that it was before.
+        """
+        self._submit(
+            AnswerInteractionFrame(
+                session_id=self.session_id,
+                interaction_id=interaction_id,
+                result=result,
+                denied=denied,
+                message=message,
+            )
+        )
+
+    def fork(self, *, at_message_id: str | None = None, title: str | None = None) -> None:
+        """Ask for a fork, whole or at a message; ``session_forked`` tells its id.  Sent once: it may get lost."""
+        self._submit(ForkFrame(session_id=self.session_id, at_message_id=at_message_id, title=title))
+
+    def resume(self) -> None:
+        """Resume a stopped or idle session; ``session_resumed`` tells that it is.  Sent once: it may get lost."""
+        self._submit(ResumeFrame(session_id=self.session_id))
+
+    def _submit(self, frame: ClientFrame) -> None:
+        """Raises ValueError."""
         try:
-            codec.structure(MessageFrame, codec.unstructure(frame), ())
+            codec.structure(type(frame), codec.unstructure(frame), ())
         except codec.Invalid as invalid:
             raise ValueError(str(invalid)) from None
         if len(codec.encode(frame)) > MAX_MESSAGE_BYTES:
             raise ValueError(f"a message has at most {MAX_MESSAGE_BYTES} bytes")
         self._follower.submit(frame)
         self._stirred.set()
-        return sent
 
     def retry_now(self) -> None:
         """Don't wait any longer for the next attempt to connect."""
@@ -184,7 +227,10 @@ class LiveSession:
         for number, event in enumerate(shown, start=1):
             # A snapshot is several events: whoever leaves between them has to get the rest when he comes back.
             seq = getattr(event, "seq", UNSET)
-            cursor = self._follower.cursor if number == len(shown) else seq if isinstance(seq, int) else cursor
+            if number == len(shown):
+                cursor = self._follower.cursor
+            elif isinstance(seq, int) and not (isinstance(event, InteractionFrame) and seq <= (cursor or 0)):
+                cursor = seq
             await self._events.send((event, cursor))
 
 
@@ -210,14 +256,14 @@ class LiveTurn:
                     self._watch.caught_up()
                 case Unconfirmed(client_msg_id=sent) if sent == self._watch.client_msg_id:
                     self._watch.give_up()
-                case Disconnected() | Unconfirmed():
+                case Disconnected() | Unconfirmed() | Unanswered():
                     pass
                 case _ if self._watch.see(event):
                     return event
         with trio.move_on_after(REASON_SECONDS):
             while not self._watch.explained:
                 event = await anext(self._live)
-                if not isinstance(event, CaughtUp | Disconnected | Unconfirmed):
+                if not isinstance(event, LineEvent):
                     self._watch.see(event)
         if self._watch.refusal is not None:
             raise TurnRefused(self._watch.refusal)

@@ -210,6 +210,25 @@ class PlainLiveSession:
         """See LiveSession.send."""
         return self._portal.run_sync(partial(self._live.send, content, model=model, client_msg_id=client_msg_id))
 
+    def answer(
+        self,
+        interaction_id: str,
+        result: dict[str, Any] | None = None,
+        *,
+        denied: bool = False,
+        message: str | None = None,
+    ) -> None:
+        """See LiveSession.answer."""
+        self._portal.run_sync(partial(self._live.answer, interaction_id, result, denied=denied, message=message))
+
+    def fork(self, *, at_message_id: str | None = None, title: str | None = None) -> None:
+        """See LiveSession.fork."""
+        self._portal.run_sync(partial(self._live.fork, at_message_id=at_message_id, title=title))
+
+    def resume(self) -> None:
+        """See LiveSession.resume."""
+        self._portal.run_sync(self._live.resume)
+
     def retry_now(self) -> None:
         self._portal.run_sync(self._live.retry_now)
 

@@ -19,6 +19,7 @@ from nerve.contract.generated.frames_client import ClientFrame, MessageFrame
 from nerve.contract.generated.frames_server import SERVER_FRAMES, ServerFrame
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024  # a snapshot of a long turn is one frame
+UNREAD_FRAMES = 64
 OPEN_SECONDS = 10.0
 SEND_SECONDS = 30.0
 CLOSE_SECONDS = 2.0
@@ -32,7 +33,11 @@ Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
 @frozen(eq=False)
 class ClientSocket:
-    """Every method raises SocketEnded."""
+    """Every method raises SocketEnded.
+
+    The server's pings are answered while nobody calls ``receive``, until more than ``UNREAD_FRAMES`` frames have come:
+    pings come behind them on the same line, so the server then takes the socket for a stalled one and closes it.
+    """
 
     _connection: WebSocketConnection
 
@@ -159,6 +164,7 @@ async def _opened(
                     target,
                     extra_headers=[(b"authorization", f"Bearer {token}".encode())],
                     max_message_size=MAX_FRAME_BYTES,
+                    message_queue_size=UNREAD_FRAMES,
                 )
             except ConnectionRejected as refused:
                 failure = _refused(address, refused)

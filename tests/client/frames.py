@@ -87,6 +87,33 @@ def message(seq: int, client_msg_id: str | None = None, content: str = "hello", 
     return frame("user_message", seq, **said)
 
 
+COLOURS = {
+    "question": "Which colour?",
+    "header": "colour",
+    "options": [{"label": "Red", "description": "Warm"}, {"label": "Blue", "description": "Cool"}],
+    "multiSelect": False,
+}
+
+
+def asked(
+    seq: int,
+    interaction_id: str = "i_1",
+    kind: str = "question",
+    tool_input: dict[str, Any] | None = None,
+    *,
+    agent: str | None = None,
+) -> ServerFrame:
+    """An interaction; without ``tool_input`` it asks for a colour."""
+    by = None if agent is None else {"agent_id": None, "task_id": "task1", "label": agent}
+    given = {"questions": [COLOURS]} if tool_input is None else tool_input
+    fields = {"interaction_type": kind, "tool_name": "AskUserQuestion", "tool_input": given, "agent": by}
+    return frame("interaction", seq, interaction_id=interaction_id, **fields)
+
+
+def resolved(seq: int, interaction_id: str = "i_1") -> ServerFrame:
+    return frame("interaction_resolved", seq, interaction_id=interaction_id)
+
+
 def connections(name: str) -> Iterator[list[dict[str, Any]]]:
     """The steps of a transcript of spec/, one list for each connection or switch with ``after_seq``."""
     steps: list[dict[str, Any]] = []

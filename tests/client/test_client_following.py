@@ -1,14 +1,16 @@
 """Following a session without a socket: what is shown, what is asked for, what goes out again."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from nerve.client.errors import SessionGone
-from nerve.client.following import MAX_SENDS, RESEND_SECONDS, CaughtUp, Follower, LiveEvent, Unconfirmed
+from nerve.client.following import CaughtUp, Follower, LiveEvent, Unconfirmed
+from nerve.client.sending import MAX_SENDS, RESEND_SECONDS
 from nerve.client.socket import read_frame
-from nerve.contract.generated.frames_client import MessageFrame
+from nerve.contract.generated.frames_client import ClientFrame, MessageFrame
 from nerve.contract.generated.frames_server import GapFrame, ServerFrame, SessionStatusFrame
 from nerve.contract.unset import UNSET
 from tests.client.frames import connections, entry, frame, message, removed, status, token
@@ -123,8 +125,8 @@ def submitted(follower: Follower, *sent: str) -> None:
         follower.submit(MessageFrame(session_id="main", content="hello", client_msg_id=client_msg_id))
 
 
-def ids(frames: list[MessageFrame]) -> list[object]:
-    return [one.client_msg_id for one in frames]
+def ids(frames: Sequence[ClientFrame]) -> list[object]:
+    return [one.client_msg_id for one in frames if isinstance(one, MessageFrame)]
 
 
 def test_messages_wait_for_the_connection_to_be_caught_up_and_go_out_in_order() -> None:
