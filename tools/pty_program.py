@@ -21,6 +21,7 @@ from tools.terminal import Terminal
 
 STEP_SECONDS = 0.05
 READ_BYTES = 65536
+PATIENCE_SECONDS = 60.0  # only how long it takes to fail
 
 
 class NotSeen(AssertionError):
@@ -54,6 +55,18 @@ class PtyProgram:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
+    def put_aside(self, seconds: float = PATIENCE_SECONDS) -> None:
+        """As a shell does it: stop the program, and set the terminal back."""
+        self.signal(signal.SIGSTOP)
+        deadline = time.monotonic() + seconds
+        while Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+            if time.monotonic() > deadline:
+                raise NotSeen("it does not stop")
+            time.sleep(STEP_SECONDS / 10)
+        mode = termios.tcgetattr(self._master)
+        mode[3] |= termios.ECHO | termios.ICANON | termios.IEXTEN
+        termios.tcsetattr(self._master, termios.TCSANOW, mode)
+
     def echoes(self) -> bool:
         """Whether the terminal is as a shell wants it."""
         return bool(termios.tcgetattr(self._master)[3] & termios.ECHO)
@@ -72,7 +85,7 @@ class PtyProgram:
             self.on_output(time.monotonic(), data)
         return bool(data)
 
-    def see(self, wanted: str | Callable[[str], bool], seconds: float = 15.0) -> None:
+    def see(self, wanted: str | Callable[[str], bool], seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until the screen shows it.  Raises NotSeen."""
         shown = wanted if callable(wanted) else lambda screen: wanted in screen
         deadline = time.monotonic() + seconds
@@ -86,7 +99,7 @@ class PtyProgram:
         while (left := deadline - time.monotonic()) > 0 and self.read(min(left, STEP_SECONDS)):
             pass
 
-    def ended(self, seconds: float = 15.0) -> int:
+    def ended(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Wait for the end; the exit code.  Raises NotSeen."""
         deadline = time.monotonic() + seconds
         while self._process.poll() is None:

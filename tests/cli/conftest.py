@@ -1,4 +1,3 @@
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,14 +29,3 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 @pytest.fixture
 def seat(house: House) -> Seat:
     return Seat(house, house.new_session())
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A terminal is driven on the real clock, keystroke by keystroke; on a loaded machine that proves nothing."""
-    whole = os.environ.get("NERVE_SOAK") == "whole"
-    for item in items:
-        if item.path.name == "test_cli_chat_pty.py":
-            item.add_marker(pytest.mark.soak)
-            if not whole:
-                item.add_marker(pytest.mark.skip(reason="drives a terminal in real time: part of `make soak`"))

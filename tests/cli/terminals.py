@@ -1,7 +1,6 @@
 """What the tests of `nerve chat` share: a claimed server, and programs at its terminals."""
 
 import re
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from attrs import frozen
@@ -13,6 +12,9 @@ PASSWORD = "correct horse"
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 SLOW_WORDS = [f"word{number}" for number in range(40)]
 SLOW = f"#!nerve-scenario\n- say: {' '.join(SLOW_WORDS)}\n  pace: 0.08"
+# A turn that nobody waits for: it ends because it is stopped.
+ENDLESS_WORDS = [*SLOW_WORDS, *(f"more{number}" for number in range(1000)), "never"]
+ENDLESS = f"#!nerve-scenario\n- say: {' '.join(ENDLESS_WORDS)}\n  pace: 0.08"
 
 
 @frozen
@@ -53,9 +55,16 @@ def say(program: PtyProgram, text: str) -> None:
 
 
 def begun(program: PtyProgram) -> None:
+    """The chat waits for keys, and signals are its own."""
     program.see("/help tells")
+    prompts(program)
 
 
-def running(program: PtyProgram, words: Sequence[str] = SLOW_WORDS) -> None:
+def prompts(program: PtyProgram, prompt: str = "›") -> None:
+    """The last row is this prompt, with nothing typed at it; ``›`` alone: no turn runs."""
+    program.see(lambda screen: screen.splitlines()[-1:] == [prompt])
+
+
+def running(program: PtyProgram) -> None:
     """The answer has begun (the message itself holds all of its words in one line)."""
-    program.see(lambda screen: re.search(rf"^{words[0]} {words[1]}", screen, re.MULTILINE) is not None)
+    program.see(lambda screen: re.search(rf"^{SLOW_WORDS[0]} {SLOW_WORDS[1]}", screen, re.MULTILINE) is not None)

@@ -1,13 +1,13 @@
 """`nerve chat MESSAGE`, pipes and JSON: one message, its turn, and an exit code."""
 
 import json
+import os
 import shutil
 import subprocess
-import time
 
 import pytest
 
-from tests.cli.terminals import PASSWORD, SLOW, SLOW_WORDS, Seat, running
+from tests.cli.terminals import ENDLESS, ENDLESS_WORDS, PASSWORD, SLOW, SLOW_WORDS, Seat, running
 from tests.contract.spec_reader import frame_complaints
 from tests.live.instance import PROGRAM, Instance
 from tools.line import line_to
@@ -25,26 +25,24 @@ def test_one_message_is_answered_and_that_is_it(seat: Seat) -> None:
 
 
 def test_an_interrupt_of_one_message_stops_its_turn(seat: Seat) -> None:
-    with seat.chat(SLOW) as program:
+    with seat.chat(ENDLESS) as program:
         running(program)
-        began = time.monotonic()
         program.interrupt()
         assert program.ended() == 130
         assert "■ stopped" in program.screen
-        assert time.monotonic() - began < 5
+        assert ENDLESS_WORDS[-1] not in program.screen
 
 
-def test_an_interrupt_of_a_message_that_waits_takes_it_back(
-    seat: Seat,
-) -> None:
-    with seat.chat(SLOW) as first:
+def test_an_interrupt_of_a_message_that_waits_takes_it_back(seat: Seat) -> None:
+    with seat.chat(ENDLESS) as first:
         running(first)
         with seat.chat("never mind") as second:
             second.see("waits: never mind")
             second.interrupt()
             assert second.ended() == 130
             assert "taken back: never mind" in second.screen
-        assert first.ended() == 0
+        first.interrupt()
+        assert first.ended() == 130
     assert seat.house.roles(seat.session_id) == ["user", "assistant"]
 
 
@@ -88,7 +86,7 @@ def test_a_turn_that_fails_is_a_failure(seat: Seat, message: str, said: str) -> 
 
 
 def test_a_turn_that_somebody_else_stops_is_a_failure(seat: Seat) -> None:
-    with seat.chat(SLOW) as program:
+    with seat.chat(ENDLESS) as program:
         running(program)
         seat.house.instance.http("POST", f"/api/sessions/{seat.session_id}/stop", seat.house.token, json={})
         assert program.ended() == 1
@@ -170,19 +168,21 @@ def test_a_line_that_is_cut_again_and_again_loses_nothing(seat: Seat) -> None:
             words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         try:
-            while line.connections < 2:  # REST, then the socket
-                time.sleep(0.02)
-            for _ in range(3):
-                time.sleep(0.9)
+            assert child.stdout is not None
+            begun = b""
+            for word in (b"word1 ", b"word12 ", b"word24 "):
+                while word not in begun and (data := os.read(child.stdout.fileno(), 4096)):
+                    begun += data
                 line.cut()
             out, err = (stream.decode() for stream in child.communicate(timeout=60))
+            out = begun.decode() + out
         finally:
             child.kill()
             child.wait(10)
     assert child.returncode == 0
     assert out == " ".join(SLOW_WORDS) + "\n"
-    # A cut that falls into a reconnection is no loss of its own.
-    assert 1 <= err.count("connecting again") == err.count("connected again") <= 3
+    # A cut that falls into a reconnection, or behind the turn, is no loss of its own.
+    assert err.count("connecting again") == err.count("connected again") <= 3
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(seat: Seat) -> None:

@@ -1,15 +1,38 @@
-"""`nerve chat` at a terminal: streaming, ^C, a cut line, moving about, and how it leaves the terminal."""
+"""`nerve chat` at a terminal: streaming, ^C, a cut line, moving about, and how it leaves the terminal.
+
+What keys and frames bring about is proved without a terminal (test_cli_chat_loop, -answers); here it is the terminal's
+turn.  Everything waits for what is to be seen, and nothing depends on how long that takes.
+"""
 
 import re
 import signal
+from collections.abc import Callable
 
 import pytest
 
-from tests.cli.terminals import PASSWORD, SLOW, SLOW_WORDS, Seat, begun, nerve, running, say
+from tests.cli.terminals import (
+    ENDLESS,
+    ENDLESS_WORDS,
+    PASSWORD,
+    SLOW,
+    SLOW_WORDS,
+    Seat,
+    begun,
+    nerve,
+    prompts,
+    running,
+    say,
+)
 from tests.live.instance import Instance
+from tests.soak.scale import only_whole
 from tools.line import line_to
 
 pytestmark = pytest.mark.slow
+
+
+def at_length(test: Callable[..., None]) -> Callable[..., None]:
+    """Part of `make soak` only."""
+    return pytest.mark.soak(only_whole(test))
 
 
 STUBBORN = "#!nerve-scenario\n- say: I do not listen.\n- stuck: 30"
@@ -27,7 +50,7 @@ def test_a_turn_streams_with_its_thoughts_and_tools(seat: Seat) -> None:
         begun(program)
         say(program, play)
         program.see("\nAll done.\n")
-        program.see(lambda screen: screen.splitlines()[-1] == "›")
+        prompts(program)
         assert "∴ Hm.\n\n● Bash  make\n  │ built\n  ✓ done\n● Write" in program.screen
         assert b"\x1b[2;3m" in program.raw
         program.type("\x04")
@@ -38,34 +61,36 @@ def test_a_turn_streams_with_its_thoughts_and_tools(seat: Seat) -> None:
 def test_interrupt_stops_the_turn_and_one_goes_on_talking(seat: Seat) -> None:
     with seat.chat() as program:
         begun(program)
-        say(program, SLOW)
+        say(program, ENDLESS)
         running(program)
         program.interrupt()
         program.see("■ stopped")
-        assert SLOW_WORDS[-1] not in program.screen.split("› #!nerve-scenario")[1].split("pace")[1]
+        assert ENDLESS_WORDS[-1] not in program.screen.split("pace: 0.08")[1]
         program.type("Are you there?\r")
         program.see("I received your message: “Are you there?”")
         program.type("\x04")
         assert program.ended() == 0
 
 
+@at_length
 def test_a_second_interrupt_leaves_a_turn_that_does_not_listen(seat: Seat) -> None:
     with seat.chat() as program:
         begun(program)
         say(program, STUBBORN)
         program.see("\nI do not listen.")
         program.interrupt()
-        program.watch(0.3)
+        prompts(program, "■ ›")
         program.interrupt()
-        assert program.ended(5) == 130
+        assert program.ended() == 130
         assert program.echoes()
     seat.house.instance.http("POST", f"/api/sessions/{seat.session_id}/archive?force=true", seat.house.token)
 
 
+@at_length
 def test_what_is_typed_during_a_turn_waits_and_can_be_taken_back(seat: Seat) -> None:
     with seat.chat() as program:
         begun(program)
-        say(program, SLOW)
+        say(program, ENDLESS)
         running(program)
         program.type("one more thing\r")
         program.see("waits: one more thing")
@@ -80,13 +105,14 @@ def test_what_is_typed_during_a_turn_waits_and_can_be_taken_back(seat: Seat) -> 
         program.see("■ stopped")
 
 
+@at_length
 def test_an_idle_prompt_hints_and_then_leaves(seat: Seat) -> None:
     with seat.chat() as program:
         begun(program)
         program.type("half a line")
         program.see("› half a line")
         program.interrupt()
-        program.see(lambda screen: screen.splitlines()[-1] == "›")
+        prompts(program)
         program.interrupt()
         program.see("^C again leaves")
         program.interrupt()
@@ -104,16 +130,17 @@ def test_a_line_that_is_cut_in_the_middle_loses_nothing(seat: Seat) -> None:
         running(program)
         line.cut(and_keep_down=True)
         program.see("connecting again")
-        program.see(lambda screen: screen.splitlines()[-1].startswith("offline ›"))
+        prompts(program, "offline ›")
         program.type("and one for the road\r")
         program.see("it goes out once the line is back")
         line.mend()
         program.see("connected again")
-        program.see("I received your message: “and one for the road”", 20)
+        program.see("I received your message: “and one for the road”")
         answer = program.screen.split("pace: 0.08")[1].split("I received")[0]
         assert re.findall(r"word\d+", answer) == SLOW_WORDS
 
 
+@at_length
 def test_a_server_that_restarts_is_found_again(instance: Instance) -> None:
     instance.foreground()
     token = instance.claim()
@@ -123,11 +150,12 @@ def test_a_server_that_restarts_is_found_again(instance: Instance) -> None:
         instance.must("stop")
         program.see("connecting again")
         instance.foreground("--port", port)
-        program.see("connected again", 30)
+        program.see("connected again")
         program.type("Hello again\r")
         program.see("I received your message: “Hello again”")
 
 
+@at_length
 def test_a_disabled_account_is_the_end(instance: Instance) -> None:
     instance.foreground()
     instance.claim(password=PASSWORD)
@@ -143,6 +171,7 @@ def test_a_disabled_account_is_the_end(instance: Instance) -> None:
 # --- commands -----------------------------------------------------------------------------------------------------
 
 
+@at_length
 def test_moving_between_sessions(seat: Seat) -> None:
     with seat.chat() as program:
         begun(program)
@@ -153,7 +182,7 @@ def test_moving_between_sessions(seat: Seat) -> None:
         program.type("/sessions\r")
         program.see(re.compile(r"\* \w+ +Another place").search)
         program.type(f"/switch {seat.session_id}\r")
-        program.see(f"Hello there ({seat.session_id})")
+        program.see(f"· A place to talk ({seat.session_id})\n")
         program.type("/history 2\r")
         program.see(lambda screen: screen.count("› Hello there\n") == 2)
         program.type("/switch nowhere\r")
@@ -164,6 +193,7 @@ def test_moving_between_sessions(seat: Seat) -> None:
         program.see("/history [N]")
 
 
+@at_length
 def test_an_old_conversation_is_shown_at_the_beginning(seat: Seat) -> None:
     with seat.chat() as program:
         begun(program)
@@ -185,7 +215,7 @@ def test_an_old_conversation_is_shown_at_the_beginning(seat: Seat) -> None:
 # --- the terminal -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=[pytest.mark.soak, only_whole])])
 def test_a_signal_leaves_the_terminal_as_it_was(seat: Seat, number: signal.Signals) -> None:
     with seat.chat() as program:
         begun(program)
@@ -196,19 +226,40 @@ def test_a_signal_leaves_the_terminal_as_it_was(seat: Seat, number: signal.Signa
         assert program.raw.endswith(b"\x1b[?2004l")
 
 
+@at_length
+def test_a_program_that_was_put_aside_edits_again(seat: Seat) -> None:
+    with seat.chat() as program:
+        begun(program)
+        program.put_aside()
+        assert program.echoes()
+        program.signal(signal.SIGCONT)
+        program.see(lambda _: not program.echoes())
+        program.type("still here\r")
+        program.see("I received your message: “still here”")
+
+
+def test_an_interrupt_swallows_nothing_that_was_typed_before_it(seat: Seat) -> None:
+    with seat.chat() as program:
+        begun(program)
+        program.type("#!nerve-scenario\x1b\r- wait: 20\r\x03")
+        program.see("› #!nerve-scenario\n  - wait: 20")
+
+
+@at_length
 def test_a_narrow_terminal_and_one_that_is_resized(seat: Seat) -> None:
     with seat.chat() as program:
         begun(program)
         program.resize(30, 10)
         program.type("x" * 50)
-        program.see(lambda screen: screen.splitlines()[-1] == "› " + "x" * 26)
+        prompts(program, "› " + "x" * 26)
         program.type("\x15Hello\r")
         program.see("configured")
-        program.watch(0.5)
+        prompts(program)
         answer = program.screen.split("› Hello")[1]
         assert max(map(len, answer.splitlines())) <= 29
 
 
+@at_length
 def test_no_colour_where_none_is_wanted(seat: Seat) -> None:
     with seat.chat(NO_COLOR="1") as program:
         begun(program)
@@ -217,9 +268,10 @@ def test_no_colour_where_none_is_wanted(seat: Seat) -> None:
         assert re.search(rb"\x1b\[[\d;]*m", program.raw) is None
 
 
+@at_length
 def test_a_dumb_terminal_gets_plain_lines(seat: Seat) -> None:
     with seat.chat(TERM="dumb") as program:
-        begun(program)
+        program.see("/help tells")
         program.type("Hello\n")
         program.see("restart`.")
         program.type("/quit\n")

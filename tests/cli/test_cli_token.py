@@ -103,3 +103,10 @@ def test_an_mcp_token_needs_no_running_daemon_but_a_home_that_has_a_secret(insta
     down = instance.nerve("token")
     assert (down.returncode, down.stdout) == (1, "")
     assert "not running" in down.stderr
+
+
+def test_a_daemon_in_a_container_is_reached_at_its_published_port(instance: Instance) -> None:
+    instance.home.mkdir(mode=0o700)
+    (instance.home / "config.yaml").write_text("deployment: docker\ngateway: {host: 0.0.0.0, port: 1}\n")
+    done = instance.nerve("token")
+    assert done.stderr == "nerve: http://127.0.0.1:1 can't be reached: Connection refused\n"
