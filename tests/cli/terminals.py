@@ -68,3 +68,7 @@ def prompts(program: PtyProgram, prompt: str = "›") -> None:
 def running(program: PtyProgram) -> None:
     """The answer has begun (the message itself holds all of its words in one line)."""
     program.see(lambda screen: re.search(rf"^{SLOW_WORDS[0]} {SLOW_WORDS[1]}", screen, re.MULTILINE) is not None)
+
+
+def play(program: PtyProgram, *steps: str) -> None:
+    say(program, "\n".join(["#!nerve-scenario", *steps]))
