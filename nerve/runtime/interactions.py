@@ -99,10 +99,14 @@ class Interactions:
 
     async def close(self) -> None:
         """Settle what still waits as interrupted, and take no further question."""
-        self.deny(of_turn_only=False)
-        for each in list(self._waiting.values()):
-            await self._end(each)
+        await self.end(of_turn_only=False)
         self._log = None
+
+    async def end(self, *, of_turn_only: bool) -> None:
+        """``deny``, and return when the ends are on record: they come before the end of whatever asked."""
+        self.deny(of_turn_only=of_turn_only)
+        for each in [each for each in self._waiting.values() if each.reply is not None]:
+            await self._end(each)
 
     # --- asking ---------------------------------------------------------------------------------------------------
 

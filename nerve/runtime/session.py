@@ -306,6 +306,7 @@ class SessionRunner:
                     await self.slot.close()
             if self.slot.client is None or turn.end is not None or turn.reach is Reach.UNSENT:
                 turn.over.set()
+            await self.interactions.end(of_turn_only=True)
             outcome = await record_end(
                 self._house, self._log, turn, self._listener.model, self.interactions, partial(self._settle, turn)
             )

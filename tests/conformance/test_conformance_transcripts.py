@@ -147,6 +147,18 @@ STAGINGS: Mapping[str, Staging] = {
             (hears(error="Interrupted by restart"), the_house_closes),
         ),
     ),
+    "interaction": Staging(
+        plays={
+            "Paint the fence": """
+                - ask: [{question: "Which colour?", header: colour, options: [{label: Red, description: Warm}, {label: Blue}]}]
+                - wait: 1
+                - plan: Buy paint.
+                  revise: [{plan: Fetch the paint.}]
+                - say: "${answer.colour} it is."
+            """
+        },
+        setting=a_new_session,
+    ),
     "reconnect": Staging(
         plays={
             "Tell a story": """
@@ -172,7 +184,7 @@ def test_every_transcript_is_staged() -> None:
 
 @local(Local.FAULTS)
 @pytest.mark.slow
-@pytest.mark.req("WS-41", "WS-43", "WS-44", "WS-45")
+@pytest.mark.req("WS-21", "WS-22", "WS-24", "WS-41", "WS-43", "WS-44", "WS-45")
 @pytest.mark.parametrize("name", TRANSCRIPTS)
 async def test_transcript_happens(name: str, opening: Opening) -> None:
     staging = STAGINGS[name]

@@ -15,7 +15,7 @@ from attrs import define, field
 from tests.conformance.subject import Subject
 from tests.spec_client import SocketClient
 
-NAMES = {"session_id", "queue_id", "tool_use_id", "actor_id"}
+NAMES = {"session_id", "queue_id", "tool_use_id", "actor_id", "interaction_id", "planFilePath"}
 NUMBERS = {"seq", "last_seq", "from_seq", "to_seq"}
 INSTANTS = {"created_at", "generated_at"}
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -67,8 +67,8 @@ class Cast:
 
     def spoken(self, frame: dict[str, Any]) -> dict[str, Any]:
         said = dict(frame)
-        if "session_id" in said:
-            said["session_id"] = self.names[said["session_id"]]
+        for name in NAMES & said.keys():
+            said[name] = self.names[said[name]]
         if said.get("after_seq") is not None:
             said["after_seq"] = self.number(said["after_seq"])
         return said
