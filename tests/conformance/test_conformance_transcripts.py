@@ -150,7 +150,8 @@ STAGINGS: Mapping[str, Staging] = {
     "interaction": Staging(
         plays={
             "Paint the fence": """
-                - ask: [{question: "Which colour?", header: colour, options: [{label: Red, description: Warm}, {label: Blue}]}]
+                - ask:
+                  - {question: Which colour?, header: colour, options: [{label: Red, description: Warm}, {label: Blue}]}
                 - wait: 1
                 - plan: Buy paint.
                   revise: [{plan: Fetch the paint.}]
