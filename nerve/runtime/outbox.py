@@ -36,6 +36,7 @@ class Outbox:
 
     account_id: str | None = None
     form: Callable[[bytes, int | None], bytes] = _as_it_is
+    on_overflow: Callable[[], None] | None = None  # also what is on its way just now is not worth waiting for
     logged_only: bool = False  # state that a snapshot replaces is not for this reader
     cursor: int | None = None
     passed_over: set[int] = field(factory=set)  # while a replay is reading the log
@@ -62,6 +63,8 @@ class Outbox:
         if self._live_bytes >= MAX_LIVE_BYTES:
             self._waiting.clear()
             self.close(TOO_SLOW, "too slow")
+            if self.on_overflow is not None:
+                self.on_overflow()
             return
         data = self.form(data, seq)
         self._live_bytes += _weight(data)

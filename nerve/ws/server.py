@@ -94,6 +94,7 @@ class _Talk:
 
     async def run(self, session_id: str | None, after_seq: str | None) -> None:
         self._socket.on_progress(self._moved)
+        self.outbox.on_overflow = self._give_up
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write, nursery.cancel_scope, name="socket writer")
             await self._bind_first(nursery, session_id, after_seq)
@@ -108,7 +109,10 @@ class _Talk:
     # --- out ------------------------------------------------------------------------------------------------------
 
     async def _write(self, whole: trio.CancelScope) -> None:
-        """Send what waits; close once the outbox says so, or when nothing moves for ten seconds (decisions D18)."""
+        """Send what waits; close once the outbox says so, or when nothing moves for ten seconds (decisions D18).
+
+        What a reader that is too slow was being sent has the seconds of the close to go out, and no more.
+        """
         while (data := await self.outbox.next()) is not None:
             with trio.move_on_after(STALL_SECONDS) as self._stall:
                 await self._socket.send(data)
@@ -124,6 +128,9 @@ class _Talk:
     def _moved(self) -> None:
         self.outbox.moved()
         self._stall.deadline = trio.current_time() + STALL_SECONDS
+
+    def _give_up(self) -> None:
+        self._stall.cancel()
 
     def _send(self, frame: ServerFrame) -> None:
         self.outbox.put(encode_frame(frame))

@@ -77,6 +77,10 @@ class Wire:
         self._stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._stream.socket.close()
 
+    @property
+    def plain_socket(self) -> trio.socket.SocketType:
+        return self._stream.socket
+
     async def aclose(self) -> None:
         await trio.aclose_forcefully(self._stream)
 

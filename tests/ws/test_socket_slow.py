@@ -42,6 +42,23 @@ async def test_a_mebibyte_that_waits_ends_the_socket_and_nothing_else(house: Hou
             assert numbers(await back.until("done")) == numbers(alice.frames)
 
 
+@pytest.mark.req("WS-74")
+async def test_a_reader_with_too_much_waiting_is_gone_two_seconds_later(house: House) -> None:
+    adapter = puppets(house)
+    session_id = await house.create()
+    async with tab(house.alice, session_id) as alice, tab(house.bob, session_id, window=3) as deaf:
+        await alice.say(session_id, "pour")
+        puppet = await adapter.prompted()
+        pour(puppet, 2048)
+        await alice.quiet(0.5)
+        assert len(house.services.hub) == 2
+        await trio.sleep(2)  # not ten: what it was being sent when it was too much does not get its own time
+        assert len(house.services.hub) == 1
+        puppet.say(COMPLETED)
+        await alice.turn()
+        deaf.socket.disconnect()
+
+
 async def test_ten_seconds_without_progress_end_the_socket(house: House) -> None:
     session_id = await house.create()
     async with tab(house.alice, session_id) as alice, tab(house.bob, session_id, window=3) as slow:

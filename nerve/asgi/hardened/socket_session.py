@@ -240,11 +240,13 @@ class SocketSession:
         self._close_by = trio.current_time() + self._limits.close_seconds
         self._end(Ended(code, reason))
         said = False
-        with trio.move_on_after(self._limits.reset_seconds), contextlib.suppress(Gone):
-            await self._wire.write(frame)
-            said = True
-        if not said:
-            self._wire.reset()
+        try:
+            with trio.move_on_after(self._limits.reset_seconds), contextlib.suppress(Gone):
+                await self._wire.write(frame)
+                said = True
+        finally:  # also for an app that has lost its patience in the same moment
+            if not said:
+                self._wire.reset()
 
     # --- refusing -------------------------------------------------------------------------------------------------
 
