@@ -151,5 +151,6 @@ FAULTS = {
     "too big": (frame(2, b"x" * (LONGEST + 1)), 1009),
     "too big as text": (frame(1, "\u00e9".encode() * (LONGEST // 2 + 1)), 1009),
     "too big in fragments": (frame(2, b"x" * 600, fin=False) + frame(0, b"x" * 600, fin=False), 1009),
+    "the announcement of too big": (b"\x82\xfe" + struct.pack("!H", LONGEST + 1), 1009),
     "the beginning of too big": (b"\x82\xff" + struct.pack("!Q", 2**62) + b"\0\0\0\0" + b"x" * 2000, 1009),
 }  # fmt: skip

@@ -12,6 +12,8 @@ from io import BytesIO, StringIO
 from attrs import frozen
 from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Ping, Pong, TextMessage
+from wsproto.extensions import Extension
+from wsproto.frame_protocol import CloseReason, FrameDecoder, FrameProtocol, Opcode, RsvBits
 
 _LONGEST_REASON = 123  # bytes: a close frame has 125
 
@@ -58,11 +60,33 @@ class Ended:
 Event = Received | Reply | Ended
 
 
+class _Announced(Extension):
+    """Refuses a frame by the length that its header announces, before any of it has come; never negotiated."""
+
+    name = "announced length"
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def enabled(self) -> bool:
+        return True
+
+    def offer(self) -> bool:
+        return False
+
+    def frame_inbound_header(
+        self, proto: FrameDecoder | FrameProtocol, opcode: Opcode, rsv: RsvBits, payload_length: int
+    ) -> CloseReason | RsvBits:
+        if payload_length > self._most and not opcode.iscontrol():
+            return CloseReason.MESSAGE_TOO_BIG
+        return RsvBits(False, False, False)
+
+
 class WebSocket:
     """``receive`` bytes and get events; the other methods make bytes."""
 
     def __init__(self, message_bytes: int) -> None:
-        self._wsproto = Connection(ConnectionType.SERVER)
+        self._wsproto = Connection(ConnectionType.SERVER, [_Announced(message_bytes)])
         self._message_bytes = message_bytes
         self._partial: StringIO | BytesIO | None = None
         self._size = 0
