@@ -1,14 +1,15 @@
-"""``python -m benchmarks [requests] [store] [stream] [process]``: all of them without a name."""
+"""``python -m benchmarks [requests] [sessions] [store] [stream] [process]``: all of them without a name."""
 
 import sys
 import time
 from collections.abc import Callable
 
-from benchmarks import http_requests, process_costs, store_writes, token_stream
+from benchmarks import http_requests, many_sessions, process_costs, store_writes, token_stream
 from benchmarks.figures import Figure, table
 
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "requests": http_requests.measure,
+    "sessions": many_sessions.measure,
     "store": store_writes.measure,
     "stream": token_stream.measure,
     "process": process_costs.measure,

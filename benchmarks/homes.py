@@ -1,10 +1,11 @@
 """Homes to measure on: an empty one, and one that has been lived in."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 import apsw
 
@@ -13,6 +14,7 @@ from nerve.store.rows import insert
 from tests.soak.daemon import Daemon
 
 SESSIONS, MESSAGES = 2_000, 20_000
+LONG, SHORT = "blong000", "bshort00"
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -29,8 +31,16 @@ def new_home(cpus: frozenset[int] | None = None, program: tuple[str, ...] = ("-m
 
 
 @contextmanager
-def lived_in_home(cpus: frozenset[int] | None = None) -> Iterator[Daemon]:
-    """A claimed home with ``SESSIONS`` and ``MESSAGES``, its daemon stopped cleanly."""
+def lived_in_home(
+    cpus: frozenset[int] | None = None,
+    sessions: int = SESSIONS,
+    messages: int = MESSAGES,
+    others: Mapping[str, int] = MappingProxyType({}),
+) -> Iterator[Daemon]:
+    """A claimed home with so many sessions and messages in all, its daemon stopped cleanly.
+
+    ``others``: how many messages further sessions have, by their id.
+    """
     with new_home(cpus) as daemon:
         daemon.start()
         daemon.claim()
@@ -38,15 +48,14 @@ def lived_in_home(cpus: frozenset[int] | None = None) -> Iterator[Daemon]:
         with closing(connect(daemon.database)) as db:
             configure(db)
             with db:
-                _settle_in(db)
+                _settle_in(db, sessions, messages, others)
         yield daemon
 
 
-def _settle_in(db: apsw.Connection) -> None:
+def _settle_in(db: apsw.Connection, sessions: int, messages: int, others: Mapping[str, int]) -> None:
     actor = next(db.execute("SELECT actor_id FROM accounts"))[0]
-    each = MESSAGES // SESSIONS
-    for number in range(SESSIONS):
-        session_id = f"b{number:07x}"
+    lengths = {f"b{number:07x}": messages // sessions for number in range(sessions)} | dict(others)
+    for number, (session_id, each) in enumerate(lengths.items()):
         at = _BEGINNING + timedelta(minutes=number)
         insert(
             db,

@@ -21,10 +21,10 @@ PAGE = "/api/sessions"
 
 
 def measure() -> list[Figure]:
-    with lived_in_home(cpus.for_server()) as daemon, _stock() as stock, cpus.as_client():
+    with lived_in_home(cpus.for_server()) as daemon, stock() as port, cpus.as_client():
         daemon.start()
         asked = {
-            "stock": (stock, "/", ""),
+            "stock": (port, "/", ""),
             "health": (daemon.port, "/health", ""),
             "page": (daemon.port, PAGE, daemon.token),
         }
@@ -58,7 +58,7 @@ def _figure(what: str, ours: list[Load], stock: list[Load], target: str) -> Figu
 
 
 @contextmanager
-def _stock() -> Iterator[int]:
+def stock() -> Iterator[int]:
     port = free_port()
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.stock_server", str(port)], stderr=subprocess.DEVNULL)
     try:

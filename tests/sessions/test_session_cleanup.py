@@ -147,6 +147,18 @@ async def test_a_subtree_goes_deepest_first_and_a_child_that_stays_keeps_its_anc
     assert order == [(child,), (root,)]
 
 
+async def test_an_idle_runtime_is_closed_of_a_starred_session_too(kept: House) -> None:
+    session_id = await kept.create()
+    await kept.alice.patch(f"/api/sessions/{session_id}", json={"starred": True})
+    await kept.run(session_id)
+    await trio.sleep(HOUR - 1)
+    assert await status(kept, session_id) == "active"
+    await trio.sleep(2)
+    row, event = await kept.row(session_id), (await kept.events(session_id))[0]
+    assert (row["status"], row["sdk_session_id"] is not None) == ("idle", True)
+    assert (event["event_type"], event["details"], event["actor_id"]) == ("idle", {"resumable": True}, None)
+
+
 async def test_above_the_most_the_oldest_leave_as_overflow(database: InlineDatabase, tmp_path: Path) -> None:
     async with kept_house(database, tmp_path / "home", "sessions: {max_sessions: 3}") as house:
         old, starred, newer, newest = [
