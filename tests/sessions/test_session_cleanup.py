@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 import trio
 
@@ -13,6 +14,7 @@ from nerve.errors import ErrorCode, NerveError
 from nerve.runtime.house import SYSTEM_ACTOR
 from nerve.store.inline import InlineDatabase
 from nerve.store.retention import AT_ONCE
+from tests.house import open_house as whole_house
 from tests.sessions.session_house import House, open_house, play
 
 HOUR = 3600.0
@@ -132,6 +134,7 @@ async def test_what_is_going_to_wake_up_stays(kept: House) -> None:
     assert await status(kept, session_id) == "idle"
 
 
+@pytest.mark.req("SESS-60", "SESS-61")
 async def test_a_subtree_goes_deepest_first_and_a_child_that_stays_keeps_its_ancestors(kept: House) -> None:
     root = await over(kept)
     child = await over(kept, parent_session_id=root)
@@ -147,6 +150,7 @@ async def test_a_subtree_goes_deepest_first_and_a_child_that_stays_keeps_its_anc
     assert order == [(child,), (root,)]
 
 
+@pytest.mark.req("SESS-70")
 async def test_an_idle_runtime_is_closed_of_a_starred_session_too(kept: House) -> None:
     session_id = await kept.create()
     await kept.alice.patch(f"/api/sessions/{session_id}", json={"starred": True})
@@ -360,3 +364,19 @@ async def test_only_what_was_memorised_and_rests_is_reduced_to_its_text(
         found = await house.sql("SELECT content, thinking, blocks FROM messages ORDER BY id")
         whole = ("text", "thought", "[]")
         assert found == [("text", None, None), *[whole] * 5]
+
+
+# --- as it is put together ----------------------------------------------------------------------------------------
+
+
+async def test_the_whole_house_cleans_up(tmp_path: Path) -> None:
+    async with whole_house(tmp_path / "whole", settings={"sessions": "archive_after_days: 1"}) as house:
+        made = await house.owner.ok("sessions.create", {"title": "A"})
+
+        def leave(db: apsw.Connection) -> None:
+            db.execute("UPDATE sessions SET status = 'idle', updated_at = ? WHERE id = ?", (LONG_AGO, made["id"]))
+
+        await house.database.write(leave)
+        await trio.sleep(REST + 1)
+        row = await house.owner.ok("sessions.get", path={"session_id": made["id"]})
+        assert row["status"] == "archived"
