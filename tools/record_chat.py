@@ -1,4 +1,4 @@
-"""Records `nerve chat` at work: a real daemon, a real terminal, a stop, a line that is cut.
+"""Records `nerve chat` at work: a real daemon, a real terminal, a stop, a line that is cut, a question.
 
     python -m tools.record_chat
 
@@ -78,7 +78,16 @@ steps:
     "4-after.yaml": """
 match: thank
 steps:
-  - say: You are welcome.
+  - say: You are welcome. One thing remains.
+    pace: 0.05
+  - ask:
+      - question: When shall the bells ring at night?
+        header: Bells
+        options:
+          - {label: Never, description: people sleep}
+          - {label: At midnight, description: once is enough}
+          - {label: Every hour}
+  - say: Then that is how it will be.
     pace: 0.05
 """,
 }
@@ -138,7 +147,10 @@ def perform(program: PtyProgram, line: Line) -> Recording:
     program.see("connected again")
     recording.type("I thank you.")
     program.see("waits: I thank you.")
-    program.see("You are welcome.")
+    program.see("Every hour")
+    program.watch(1)
+    recording.type("2")
+    program.see("how it will be.")
     program.watch(1)
     recording.type("/quit")
     program.ended()
@@ -193,7 +205,7 @@ def as_svg(terminal: Terminal, remarks: dict[int, str]) -> str:
     high = len(rows) * ROW + 2 * MARGIN
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}">',
-        "<title>nerve chat: a turn with tools, a stop, a line that is cut</title>",
+        "<title>nerve chat: a turn with tools, a stop, a line that is cut, a question</title>",
         f'<rect width="{wide}" height="{high}" rx="8" fill="#16161e"/>',
         '<g font-family="ui-monospace, Menlo, Consolas, monospace" font-size="14" fill="#c0caf5"'
         ' style="white-space: pre">',

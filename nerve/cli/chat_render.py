@@ -1,5 +1,6 @@
 """What a session shows, as text: frames in, pieces out.  No I/O, no clock."""
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -321,8 +322,15 @@ def _about(given: dict[str, Any], symbols: Symbols) -> str:
     for key in _TELLING:
         if isinstance(value := given.get(key), str) and value.strip():
             return one_line(value, SUMMARY, symbols)
-    pairs = ", ".join(f"{key}: {value}" for key, value in given.items())
+    match given:
+        case {"questions": [{"question": str(question)}, *_]} | {"plan": str(question)}:
+            return one_line(question, SUMMARY, symbols)
+    pairs = ", ".join(f"{key}: {_written(value)}" for key, value in given.items())
     return one_line(pairs, SUMMARY, symbols)
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _more(count: int) -> str:

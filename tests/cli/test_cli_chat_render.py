@@ -257,7 +257,10 @@ def test_a_changed_file_is_told_unless_the_tool_call_has_said_it() -> None:
     [
         ({"command": "ls\n-l", "description": "list"}, "ls -l"),
         ({"file_path": "/a/b"}, "/a/b"),
-        ({"count": 3, "deep": {"a": 1}}, "count: 3, deep: {'a': 1}"),
+        ({"count": 3, "deep": {"a": None}}, 'count: 3, deep: {"a": null}'),
+        ({"questions": [{"question": "Which\ncolour?"}, {}]}, "Which colour?"),
+        ({"title": "", "questions": []}, "title: , questions: []"),
+        ({"plan": "# Plan\n1. Count."}, "# Plan 1. Count."),
         ({}, ""),
         ({"command": "x" * 300}, "x" * 99 + "…"),
     ],

@@ -73,7 +73,7 @@ def test_with_several_accounts_the_name_is_asked_for(instance: Instance) -> None
     instance.claim(password=PASSWORD)
     instance.must("account", "create", "bob", stdin="pw\n")
     with nerve(instance, "token") as program:
-        program.see("Username:", seconds=20)
+        program.see("Username:")
         program.type("bob\r")
         program.see("Password:")
         program.type("pw\r")
