@@ -9,8 +9,9 @@ from nerve.cli.chat_input import Command, Name
 from nerve.cli.chat_questions import Wrong
 from nerve.cli.chat_render import Renderer
 from nerve.cli.chat_text import Tone, one_line
-from nerve.client import CaughtUp, LiveEvent, LiveSession
+from nerve.client import CaughtUp, Disconnected, LiveEvent, LiveSession
 from nerve.contract.generated.frames_server import (
+    GapFrame,
     InteractionFrame,
     InteractionResolvedFrame,
     SessionRunningFrame,
@@ -52,6 +53,7 @@ class Answers:
     _pending: dict[str, _Pending] = field(factory=dict)
     _shown: str | None = None  # the one whose preamble was shown last
     _aside: bool = False
+    _behind: bool = False  # nothing numbered has come since the line was lost
     _live: bool = False  # not before everything that was missed has been seen
 
     @property
@@ -62,11 +64,18 @@ class Answers:
     def begin(self) -> None:
         """Another session is shown from here on."""
         self._pending.clear()
-        self._shown, self._aside, self._live, self.editing = None, False, False, None
+        self._shown, self._aside, self._behind, self._live, self.editing = None, False, False, False, None
 
     def seen(self, event: LiveEvent) -> None:
         """Something came from the server."""
+        if isinstance(getattr(event, "seq", None), int):
+            self._behind = False
         match event:
+            case Disconnected():
+                self._behind = True
+            case GapFrame(reset=reset) if self._behind or reset is True:
+                self._pending.clear()  # what still waits is told again
+                self._shown = None
             case InteractionFrame(interaction_id=interaction_id):
                 self._add(interaction_id, event)
             case InteractionResolvedFrame(interaction_id=interaction_id):

@@ -9,6 +9,10 @@ REMEMBERED = 256
 class Asked:
     _ids: dict[str, None] = field(factory=dict, init=False)
 
+    def forget(self) -> None:
+        """What still waits is told again."""
+        self._ids.clear()
+
     def shown(self, interaction_id: str) -> bool:
         """Remember it; False where it was shown before.  The oldest are forgotten."""
         if interaction_id in self._ids:

@@ -69,6 +69,7 @@ class Follower:
     _target: int | None = field(default=None, init=False)  # what this connection has to show before it is caught up
     _reset_due: bool = field(default=False, init=False)
     _caught_up: bool = field(default=False, init=False)
+    _behind: bool = field(default=False, init=False)  # no numbered frame has come since the line was lost
     _before: bool = field(default=False, init=False)
     _outgoing: Outgoing = field(factory=Outgoing, init=False)
     _asked: Asked = field(factory=Asked, init=False)
@@ -84,6 +85,7 @@ class Follower:
 
     def disconnected(self) -> None:
         self._target, self._reset_due, self._caught_up = None, False, False
+        self._behind = True
         self._outgoing.disconnected()
 
     def submit(self, frame: ClientFrame) -> None:
@@ -136,6 +138,8 @@ class Follower:
         return shown
 
     def _gap(self, gap: GapFrame) -> None:
+        if self._behind or gap.reset is True:
+            self._asked.forget()
         if gap.reset is True:
             # The log is another one; what it has kept follows, from its first number on.
             self.cursor, self._reset_due = min(gap.from_seq - 1, gap.to_seq), False
@@ -147,6 +151,7 @@ class Follower:
         seq = getattr(frame, "seq", UNSET)
         if not isinstance(seq, int):
             return True
+        self._behind = False
         if self.cursor is not None and seq <= self.cursor:
             # What still waits for an answer follows a status with the number that it has had from the beginning.
             return isinstance(frame, InteractionFrame) and self._asked.shown(frame.interaction_id)

@@ -98,6 +98,17 @@ async def test_an_answer_given_without_a_line_goes_out_when_it_is_back(mock_cloc
         assert "that was answered before, or is not asked any more" in stage.screen
 
 
+async def test_after_a_gap_only_what_still_waits_is_asked(mock_clock: MockClock) -> None:
+    gap = frame("gap", from_seq=4, to_seq=90)
+    back = Line([status(90, running=True), gap, asked(3, "i_2")])
+    async with on_stage(mock_clock, Line([status(1), running(), asked(2), asked(3, "i_2"), LOST]), back) as stage:
+        await stage.waits()
+        assert stage.prompt == "? ›"
+        await stage.enter("1")
+        assert [one.interaction_id for one in stage.answered] == ["i_2"]
+        assert stage.prompt == "… ›"
+
+
 async def test_a_form_is_filled_in_question_by_question(mock_clock: MockClock) -> None:
     shown = next(one["payload"] for one in SERVER["interaction"]["examples"] if one["name"] == "a form")
     first = shown["tool_input"]["questions"][0]

@@ -46,10 +46,17 @@ def test_what_still_waits_is_shown_once_whatever_its_number_is() -> None:
     assert asks(feed(follower, status(40), asked(12, "i1"), asked(12, "i1"), token(41))) == ["i1"]
     assert follower.cursor == 41
     follower.disconnected()
-    assert asks(feed(follower, status(50), frame("gap", from_seq=42, to_seq=50), asked(12, "i1"), asked(45, "i2"))) == [
-        "i2"
-    ]
+    gap = frame("gap", from_seq=42, to_seq=50)
+    assert asks(feed(follower, status(50), gap, asked(12, "i1"), asked(45, "i2"), asked(45, "i2"))) == ["i1", "i2"]
     assert follower.cursor == 50
+
+
+def test_a_gap_behind_what_was_brought_tells_no_more_than_what_it_has_lost() -> None:
+    follower = Follower("main")
+    feed(follower, status(40), asked(41, "i1"))
+    follower.disconnected()
+    gap = frame("gap", from_seq=43, to_seq=50)
+    assert asks(feed(follower, status(50), token(42), gap, asked(41, "i1"), asked(45, "i2"))) == ["i2"]
 
 
 def test_one_that_was_shown_and_settled_does_not_come_back_in_a_replay() -> None:
