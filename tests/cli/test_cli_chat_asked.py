@@ -65,6 +65,50 @@ def test_a_plan_is_sent_back_revised_and_approved_as_edited(seat: Seat) -> None:
 
 @pytest.mark.soak
 @only_whole
+def test_a_form_is_filled_in_and_corrected_on_the_way(seat: Seat) -> None:
+    form = (
+        "- form: {title: About you, questions: ["
+        "{id: name, label: Name, kind: text, question: What are you called?, required: true}, "
+        "{id: tools, label: Tools, kind: multi, question: Which do you use?, options: [{label: ruff}, {label: mypy}]}]}"
+    )
+    with seat.chat() as program:
+        begun(program)
+        play(program, form, '- say: "It says: ${form.name} with ${form.tools}."')
+        program.see("About you\n\n? [Name, 1 of 2] What are you called?")
+        program.type("\r")
+        program.see("✗ this one has to be answered")
+        program.type("Adah\r")
+        program.see("[Tools, 2 of 2] Which do you use?")
+        program.type("/back\r")
+        program.see(lambda screen: screen.count("What are you called?") == 2)
+        program.type("Ada\r")
+        program.see("✓ Ada\n")
+        program.type("1, 2\r")
+        prompts(program)
+        assert program.screen.split("It says:")[-1].startswith(" Ada with ")
+        assert "ruff" in program.screen.split("It says:")[-1]
+        assert "mypy" in program.screen.split("It says:")[-1]
+
+
+@pytest.mark.soak
+@only_whole
+def test_one_approval_is_denied_with_words_and_the_next_allowed(seat: Seat) -> None:
+    first, second = (f"- {{approve: command, input: {{command: {command}}}}}" for command in ("rm -r build", "ls"))
+    with seat.chat() as program:
+        begun(program)
+        play(program, first, '- say: "It says: ${result}\\n"', second, "- say: Listed.")
+        program.see("command: rm -r build\n\n? May the agent run this command?")
+        program.type("Not before lunch.\r")
+        program.see("command: ls\n\n? May the agent run this command?")
+        assert "Not before lunch." in program.screen.split("It says:")[-1]
+        program.type("1\r")
+        program.see("✓ allowed")
+        program.see("\nListed.")
+        prompts(program)
+
+
+@pytest.mark.soak
+@only_whole
 def test_an_interrupt_stops_the_turn_that_asks(seat: Seat) -> None:
     with seat.chat() as program:
         begun(program)
