@@ -2,8 +2,10 @@
 
 import socket
 import struct
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 import orjson
 import trio
@@ -13,7 +15,6 @@ from tests.soak.daemon import Daemon
 from tests.soak.wire import LOST, Wire, WireEnded, open_wire
 
 PING_SECONDS = 0.2
-ASK_SECONDS = 0.05
 ANSWER_SECONDS = 30.0
 _ESTABLISHED = 1
 _ENDS = ("done", "stopped", "error")
@@ -100,18 +101,18 @@ class Stalled:
             return ended.code
 
 
-async def ask_for_health(daemon: Daemon, seconds: list[float]) -> None:
-    """Over one line that is kept, until cancelled; how long each answer took."""
-    request = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{daemon.port}\r\n\r\n".encode()
-    async with await trio.open_tcp_stream("127.0.0.1", daemon.port) as stream:
-        while True:
-            before = trio.current_time()
-            with trio.fail_after(ANSWER_SECONDS):
-                await stream.send_all(request)
-                answer = await stream.receive_some()
-            assert answer.startswith(b"HTTP/1.1 200 "), answer
-            seconds.append(trio.current_time() - before)
-            await trio.sleep(ASK_SECONDS)
+@contextmanager
+def health_asked(daemon: Daemon) -> Iterator[list[float]]:
+    """How many seconds each ``/health`` took that was asked for within the block; there once the block is left."""
+    command = [sys.executable, "-m", "tests.soak.health_probe", str(daemon.port)]
+    seconds: list[float] = []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as probe:
+        try:
+            yield seconds
+            answers, _ = probe.communicate(timeout=ANSWER_SECONDS)
+            seconds += map(float, answers.split())
+        finally:
+            probe.kill()
 
 
-__all__ = ["LOST", "Reader", "Stalled", "ask_for_health", "stalled", "stay_idle"]
+__all__ = ["LOST", "Reader", "Stalled", "health_asked", "stalled", "stay_idle"]

@@ -5,14 +5,13 @@ import statistics
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 
 import pytest
 import trio
 from attrs import define, field
 
 from benchmarks.figures import percentile, ratio
-from tests.soak.crowd import LOST, Reader, Stalled, ask_for_health, stalled, stay_idle
+from tests.soak.crowd import LOST, Reader, Stalled, health_asked, stalled, stay_idle
 from tests.soak.daemon import Daemon
 from tests.soak.plays import HEAD
 from tests.soak.scale import only_whole
@@ -104,20 +103,19 @@ async def gathered(daemon: Daemon) -> AsyncIterator[Crowd]:
 async def test_readers_never_notice_who_does_not_read(daemon: Daemon, say: Callable[[str], None]) -> None:
     alone: list[tuple[float, float]] = []
     crowded: list[tuple[float, float]] = []
-    health: list[float] = []
     with trio.fail_after(1200):
         async with gathered(daemon) as crowd:
             await crowd.streamed()  # so that what is read once and kept is there
             before = daemon.resident_bytes()
-            async with trio.open_nursery() as watching:
-                watching.start_soon(crowd.watch_memory)
-                watching.start_soon(partial(ask_for_health, daemon, health))
-                for _ in range(ROUNDS):
-                    alone.append(await crowd.streamed())
-                    async with stalled(daemon, crowd.session_id, STALLED) as deaf:
-                        crowded.append(await crowd.streamed())
-                        await crowd.given_up(deaf)
-                watching.cancel_scope.cancel()
+            with health_asked(daemon) as health:
+                async with trio.open_nursery() as watching:
+                    watching.start_soon(crowd.watch_memory)
+                    for _ in range(ROUNDS):
+                        alone.append(await crowd.streamed())
+                        async with stalled(daemon, crowd.session_id, STALLED) as deaf:
+                            crowded.append(await crowd.streamed())
+                            await crowd.given_up(deaf)
+                    watching.cancel_scope.cancel()
             assert all(reader.code is None for reader in crowd.readers), "a reader was dropped"
             assert crowd.idle_codes == [], "an idle socket was dropped"
             took = await ended_in_the_middle(crowd)
