@@ -12,10 +12,11 @@ from nerve.client import ApiError, ClientSocket, ClientTurn, NerveClient, Socket
 from nerve.contract.generated.entities import LoginState
 from nerve.contract.generated.frames_server import DoneFrame, ErrorFrame, ServerFrame, TokenFrame
 from tests.live.instance import Instance, eventually
+from tests.soak.scale import within
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 SLOW_PLAY = "#!nerve-scenario\n- say: one two three four five six seven eight nine ten eleven twelve\n  pace: 0.4\n"
 
 
@@ -94,7 +95,7 @@ async def test_disabling_an_account_at_the_command_line_closes_its_sockets(insta
                 disabled = time.monotonic()
                 with pytest.raises(SocketEnded, match="1008"):
                     await until_it_ends(live)
-                assert time.monotonic() - disabled < 1.5
+                assert time.monotonic() - disabled < within(1.5)
             with pytest.raises(ApiError) as refused:
                 await client.login("pw", "bob")
             assert refused.value.status == 401
@@ -131,7 +132,7 @@ async def test_sigterm_interrupts_the_turn_tells_the_socket_and_ends_in_time(ins
             with pytest.raises(SocketEnded, match="1012"):
                 await until_it_ends(live)
         assert await trio.to_thread.run_sync(child.wait, 9) == 0
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < within(8)
     assert isinstance(seen[-1], ErrorFrame)
     assert seen[-1].error == "Interrupted by restart"
     instance.foreground()
@@ -173,4 +174,4 @@ async def test_a_second_signal_ends_it_at_once(instance: Instance) -> None:
             began = time.monotonic()
             child.send_signal(signal.SIGTERM)
             await trio.to_thread.run_sync(child.wait, 5)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < within(2)

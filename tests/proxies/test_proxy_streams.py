@@ -16,12 +16,13 @@ from nerve.client import ClientSocket, ClientTurn, SocketEnded
 from nerve.contract.generated.frames_server import DoneFrame, TokenFrame
 from tests.live.instance import eventually
 from tests.proxies.behind import CLIENT, Kind, Site, nerve_with, running, settings
+from tests.soak.scale import within
 from tests.spec_client import judged
 
 pytestmark = pytest.mark.slow
 
 PATIENCE_SECONDS = 30.0
-AT_ONCE_SECONDS = 3.0  # far below the pauses that the plays make
+AT_ONCE_SECONDS = within(3.0)  # far below the pauses that the plays make
 HALF = "#!nerve-scenario\n- say: first\n- wait: 60\n- say: second\n"
 
 
