@@ -31,6 +31,7 @@ from nerve.runtime.limits import Limits
 from nerve.runtime.recovery import recover
 from nerve.runtime.supervisor import Supervisor, open_supervisor
 from nerve.runtime.upkeep import Keeping, Upkeep
+from nerve.runtime.uploads import Uploads
 from nerve.runtimes import backends_of
 from nerve.services import Services
 from nerve.store import starts
@@ -169,6 +170,7 @@ async def living(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(identity.watch, name="identity")
             nursery.start_soon(upkeep(config, services).run, name="upkeep")
+            nursery.start_soon(Uploads(database, effects, config.workspace).keep_clean, name="uploads")
             nursery.start_soon(_survive, database, start.generation, name="survival")
             if start.after_crash:
                 nursery.start_soon(_check, database, name="database check")

@@ -27,6 +27,7 @@ ID_FORMS = {
     "request": ("req_", 12),
     "tool_use": ("toolu_", 16),
     "native": ("", 32),
+    "upload": ("", 16),
     "generation": ("", 16),
     "interaction": ("", UUID_CHARACTERS),
 }

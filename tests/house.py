@@ -78,6 +78,9 @@ class HouseFaults:
         directory.mkdir(exist_ok=True)
         (directory / name).write_text(text, encoding="utf-8")
 
+    def block_uploads(self) -> None:
+        (self._house.services.config.workspace / ".uploads").write_text("in the way")
+
     @property
     def _house(self) -> OpenHouse:
         assert self.whole is not None

@@ -32,6 +32,7 @@ __all__ = [
     "InteractionType",
     "ModelObserved",
     "PlanUpdated",
+    "PromptFile",
     "RuntimeGone",
     "SessionHost",
     "SessionSpec",
@@ -271,11 +272,21 @@ class TurnSource(StrEnum):
 
 
 @frozen
+class PromptFile:
+    """A file that a message carries; ``path`` is where it lies, ``filename`` what its sender calls it."""
+
+    path: Path
+    filename: str
+    media_type: str
+
+
+@frozen
 class TurnPrompt:
     turn_id: str
     text: str
     source: TurnSource
     model: str | None = None
+    files: tuple[PromptFile, ...] = ()
 
 
 class AgentClient(Protocol):

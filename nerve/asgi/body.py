@@ -1,13 +1,14 @@
 """Reading a request body: within its bound of bytes and seconds, and never left half-read behind a reply."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import trio
 
+from nerve.asgi.policy import HttpPolicy
 from nerve.asgi.protocol import ClientLeft, Message, Receive
 from nerve.contract import codec
-from nerve.contract.route import NoBody, Route
+from nerve.contract.route import BodyStream, NoBody, Route
 from nerve.errors import ErrorCode, NerveError, Problem
 
 SETTLE_BYTES = 64 * 1024  # a body this small is read to its end, so that the connection can be kept
@@ -29,22 +30,31 @@ class RequestBody:
         self.finished = none or self.declared == 0
         self._too_slow = False
         self._unsettled = False
+        self._taken_bytes = 0
+
+    def allow(self, limit: int) -> None:
+        """Another bound of bytes for this body.  Raises NerveError ``body_too_large`` if it says it is larger."""
+        self._limit = limit
+        if self.declared is not None and self.declared > limit:
+            raise NerveError(ErrorCode.BODY_TOO_LARGE, limit=limit)
 
     async def read(self, seconds: float) -> bytes:
         """The whole body.
 
         Raises NerveError: ``body_too_large`` as soon as that is known; ``invalid_request`` if it takes too long.
         """
-        if self.declared is not None and self.declared > self._limit:
-            raise NerveError(ErrorCode.BODY_TOO_LARGE, limit=self._limit)
+        self.allow(self._limit)
         if self.finished:
             return b""
         with trio.move_on_after(seconds):
             first = await self._part()
             small = self.finished and len(first) <= self._limit
             return first if small else await self._rest(bytearray(first))
+        raise self._slow()
+
+    def _slow(self) -> NerveError:
         self._too_slow = self._unsettled = True
-        raise NerveError(ErrorCode.INVALID_REQUEST, problems=[_TOO_SLOW])
+        return NerveError(ErrorCode.INVALID_REQUEST, problems=[_TOO_SLOW])
 
     async def _rest(self, body: bytearray) -> bytes:
         while True:
@@ -53,6 +63,25 @@ class RequestBody:
             if self.finished:
                 return bytes(body)
             body += await self._part()
+
+    def parts(self, seconds: float, stall_seconds: float) -> AsyncIterator[bytes]:
+        """The body as it comes.  Raises as ``read`` does, and ClientLeft."""
+        return _Parts(self, trio.current_time() + seconds, stall_seconds)
+
+    async def next_part(self, until: float) -> bytes | None:
+        """None at the end.  Raises as ``read`` does, and ClientLeft."""
+        while not self.finished:
+            part = None
+            with trio.move_on_at(until):
+                part = await self._part()
+            if part is None:
+                raise self._slow()
+            self._taken_bytes += len(part)
+            if self._taken_bytes > self._limit:
+                raise NerveError(ErrorCode.BODY_TOO_LARGE, limit=self._limit)
+            if part:
+                return part
+        return None
 
     async def settle(self) -> bool:
         """Drop what is left if it is small and comes soon.  False: the connection can't be used again."""
@@ -97,12 +126,36 @@ class RequestBody:
         return part
 
 
+class _Parts:
+    """No generator, because one that is left half-way would have to be closed."""
+
+    def __init__(self, body: RequestBody, until: float, stall_seconds: float) -> None:
+        self._body = body
+        self._until = until
+        self._stall_seconds = stall_seconds
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        part = await self._body.next_part(min(self._until, trio.current_time() + self._stall_seconds))
+        if part is None:
+            raise StopAsyncIteration
+        return part
+
+
 _TOO_SLOW = Problem("body_timeout", ("body",), "The request body did not arrive in time.")
 _MISSING = Problem("missing", ("body",), "This request needs a body.")
 
 
 def _content_length(value: bytes | None) -> int | None:
     return int(value) if value is not None and value.isdigit() and len(value) < 20 else None
+
+
+def is_type(content_type: bytes | None, media_type: str) -> bool:
+    """Whether a header names this media type, with whatever parameters."""
+    named = (content_type or b"").decode("latin-1").partition(";")[0]
+    return named.strip().lower() == media_type
 
 
 def is_json(content_type: bytes | None) -> bool:
@@ -120,23 +173,31 @@ def is_json(content_type: bytes | None) -> bool:
 
 
 async def read_body(
-    route: Route[Any, Any, Any], body: RequestBody, content_type: bytes | None, seconds: float
-) -> bytes:
+    route: Route[Any, Any, Any], body: RequestBody, content_type: bytes | None, policy: HttpPolicy
+) -> bytes | BodyStream:
     """The raw body of an operation, its size and type checked, in this order; b"" if it takes none.
 
-    Raises NerveError: ``body_too_large``, ``unsupported_media_type``, ``invalid_request``.
+    A body that its handler reads is not begun.  Raises NerveError: ``body_too_large``, ``unsupported_media_type``,
+    ``invalid_request``.
     """
     if route.body is NoBody:
         await body.settle()
         return b""
-    raw = await body.read(seconds)
+    if route.max_body_bytes is not None:
+        body.allow(route.max_body_bytes)
+    if route.body is BodyStream:
+        if not is_type(content_type, route.media_type):
+            raise NerveError(ErrorCode.UNSUPPORTED_MEDIA_TYPE, media_type=route.media_type)
+        sent = (content_type or b"").decode("latin-1")
+        return BodyStream(sent, body.parts(policy.upload_seconds, policy.upload_stall_seconds))
+    raw = await body.read(policy.body_seconds)
     if raw and not is_json(content_type):
-        raise NerveError(ErrorCode.UNSUPPORTED_MEDIA_TYPE)
+        raise NerveError(ErrorCode.UNSUPPORTED_MEDIA_TYPE, media_type=route.media_type)
     return raw
 
 
 def decode(
-    route: Route[Any, Any, Any], path: Mapping[str, str], query: Mapping[str, str], raw: bytes
+    route: Route[Any, Any, Any], path: Mapping[str, str], query: Mapping[str, str], raw: bytes | BodyStream
 ) -> tuple[Any, Any]:
     """Parameters and body as the operation's models.  Raises NerveError ``invalid_request`` with all problems."""
     params = body = None
@@ -154,7 +215,9 @@ def decode(
     return params, body
 
 
-def _decode_body(route: Route[Any, Any, Any], raw: bytes) -> Any:
+def _decode_body(route: Route[Any, Any, Any], raw: bytes | BodyStream) -> Any:
+    if isinstance(raw, BodyStream):
+        return raw
     if route.body is NoBody:
         return NoBody()
     if raw:

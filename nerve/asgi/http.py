@@ -13,6 +13,7 @@ from attrs import define, evolve, field
 from nerve.asgi.access import log_access
 from nerve.asgi.body import RequestBody, decode, read_body
 from nerve.asgi.cors import Cors
+from nerve.asgi.files import deliver_file
 from nerve.asgi.gate import Gate
 from nerve.asgi.head import RequestHead, read_head
 from nerve.asgi.policy import Admission, HttpPolicy
@@ -125,7 +126,7 @@ class HttpShell(Generic[S]):
         route = exchange.route = endpoint.route
         caller = exchange.caller = await self._admit(route, head)
         content_type = head.headers.get(b"content-type")
-        raw = await read_body(route, exchange.body, content_type, self._policy.body_seconds)
+        raw = await read_body(route, exchange.body, content_type, self._policy)
         query = head.query
         if route.headers:
             query = {**query, **head.named(route.headers)}
@@ -179,6 +180,8 @@ class HttpShell(Generic[S]):
         headers = [*reply.headers, (b"x-request-id", head.request_id.encode("ascii")), *self._cors.headers(head)]
         if reply.stream is not None:
             return await self._deliver_stream(exchange, reply.status, headers, reply.stream, send)
+        if reply.file is not None:
+            return await deliver_file(reply.status, headers, reply.file, send, head_only=head.method == "HEAD")
         if reply.status != 204:
             headers.append((b"content-length", b"%d" % len(reply.content)))
         if not keep and body.http1:

@@ -19,8 +19,9 @@ class HttpPolicy:
     """Settings of config.md 1.5 and 2.2 as the app needs them.  A malformed entry is a ValueError of ``App``.
 
     ``machine_names`` are the names this machine answers to when it is not bound to loopback.  ``body_seconds`` bounds
-    the time that a whole request body may take.  ``on_undeclared`` is told the operation and the exception behind
-    each reply that became ``internal``; tests fail on it.
+    the time that a whole request body may take, ``upload_seconds`` that of one which its handler reads as it comes, of
+    which some has to come every ``upload_stall_seconds``.  ``on_undeclared`` is told the operation and the exception
+    behind each reply that became ``internal``; tests fail on it.
     """
 
     bind_host: str = "127.0.0.1"
@@ -30,6 +31,8 @@ class HttpPolicy:
     trusted_proxies: tuple[str, ...] = ()
     max_body_bytes: int = 10 * 1024 * 1024
     body_seconds: float = 30.0
+    upload_seconds: float = 600.0
+    upload_stall_seconds: float = 20.0
     auth_mode: AuthMode = AuthMode.LOCAL
     on_undeclared: Callable[[str, BaseException], None] = field(default=_unheard, repr=False)
 

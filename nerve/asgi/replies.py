@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 
 from attrs import define, field
 
 from nerve.asgi.protocol import RawHeaders
 from nerve.contract import codec
 from nerve.contract.generated.errors import ErrorKind
-from nerve.contract.route import Document, EventStream, Reply, ReplyKind, Route
+from nerve.contract.route import Document, EventStream, FileReply, Reply, ReplyKind, Route
 from nerve.errors import NerveError, error_body
 
 _COMMON: tuple[tuple[bytes, bytes], ...] = (
@@ -41,6 +42,7 @@ class HttpReply:
     headers: RawHeaders
     content: bytes = field(default=b"", repr=False)
     stream: EventStream | None = None  # follows the head instead of ``content``
+    file: FileReply | None = None  # the same
 
 
 def reply_of(route: Route[Any, Any, Any], result: Any) -> HttpReply:
@@ -59,11 +61,28 @@ def reply_of(route: Route[Any, Any, Any], result: Any) -> HttpReply:
         if route.kind is not ReplyKind.EVENT_STREAM:
             raise UndeclaredReply(f"{route.operation_id} declares no EventStream")
         return HttpReply(status, [*_EVENTS, *extra], stream=result)
+    if isinstance(result, FileReply):
+        if route.kind is not ReplyKind.FILE:
+            raise UndeclaredReply(f"{route.operation_id} declares no FileReply")
+        return HttpReply(status, [*_file_head(result), *extra], file=result)
     if route.kind is not ReplyKind.JSON:
         raise UndeclaredReply(f"{route.operation_id} has to return what it declares")
     if status == 204:
         return HttpReply(status, [*_COMMON, *extra])
     return HttpReply(status, [*_JSON, *extra], codec.encode(result))
+
+
+def _file_head(file: FileReply) -> RawHeaders:
+    """What it is is said by its type and not guessed; as a page it could do nothing."""
+    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in file.filename)
+    kind, encoded = "inline" if file.inline else "attachment", quote(file.filename, safe="", errors="replace")
+    disposition = f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{encoded}"
+    return [
+        (b"content-type", file.media_type.encode("latin-1")),
+        (b"content-disposition", disposition.encode("ascii")),
+        (b"content-security-policy", b"default-src 'none'; sandbox"),
+        *_COMMON,
+    ]
 
 
 def _document(

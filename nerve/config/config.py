@@ -36,6 +36,9 @@ from nerve.config.sections.work import (
     Xmemory,
 )
 
+BASE_FILE = "config.yaml"
+OVERLAY_FILE = "config.local.yaml"
+
 ConfigDirSource = Literal["flag", "env", "pointer", "home", "default"]
 
 
@@ -113,6 +116,11 @@ class Paths:
     @property
     def pointer_file(self) -> Path:
         return self.home / "config_dir"
+
+    @property
+    def layers(self) -> tuple[Path, Path]:
+        """The two layers of this machine, the second of which holds its secrets."""
+        return self.config_dir / BASE_FILE, self.config_dir / OVERLAY_FILE
 
     @property
     def plans_dir(self) -> Path:

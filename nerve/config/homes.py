@@ -10,9 +10,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from nerve.config.config import Config, Paths
+from nerve.config.config import OVERLAY_FILE, Config, Paths
 from nerve.config.findings import ConfigError
-from nerve.config.locate import OVERLAY_FILE
 from nerve.config.secret import Secret
 
 SECRET_RANDOM_BYTES = 48

@@ -6,10 +6,11 @@ from pathlib import Path
 from attrs import field, frozen
 
 from nerve.config import coerce, disk
+from nerve.config.config import BASE_FILE, OVERLAY_FILE
 from nerve.config.environment import Variables
 from nerve.config.findings import ConfigError, Kind, Unusable
 from nerve.config.interpolate import Interpolation
-from nerve.config.locate import BASE_FILE, OVERLAY_FILE, Place
+from nerve.config.locate import Place
 from nerve.config.merge import Tree, merge
 from nerve.config.yaml_text import parse
 

@@ -5,12 +5,9 @@ from pathlib import Path
 from attrs import frozen
 
 from nerve.config import disk
-from nerve.config.config import ConfigDirSource
+from nerve.config.config import BASE_FILE, OVERLAY_FILE, ConfigDirSource
 from nerve.config.environment import Variables
 from nerve.config.findings import ConfigError, Kind
-
-BASE_FILE = "config.yaml"
-OVERLAY_FILE = "config.local.yaml"
 
 
 @frozen

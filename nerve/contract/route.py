@@ -1,6 +1,6 @@
 """The tiny types that a generated row of the route table is made of."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -41,6 +41,7 @@ class ReplyKind(StrEnum):
     HTML = "html"
     DOCUMENT = "document"  # JSON that is stored as bytes already
     EVENT_STREAM = "event_stream"
+    FILE = "file"
 
 
 @frozen
@@ -51,6 +52,19 @@ class NoParams:
 @frozen
 class NoBody:
     """Of an operation that takes no body.  A body sent all the same is read within its bound and dropped."""
+
+
+@frozen(eq=False)
+class BodyStream:
+    """A body that its handler reads as it comes (``x-nerve.body`` in spec/rest is ``stream``).
+
+    ``content_type`` is the header as it was sent.  Asking ``parts`` for the next one waits for the client, within the
+    bounds of the operation, and raises the NerveError ``body_too_large`` or ``invalid_request``; an exception that
+    comes from a client that left has to be let through.
+    """
+
+    content_type: str
+    parts: AsyncIterator[bytes] = field(repr=False)
 
 
 @frozen
@@ -72,6 +86,8 @@ class Route(Generic[P, B, R]):
     any_host: bool
     errors: Mapping[ErrorCode, ErrorKind]  # the common ones included; the kind is this operation's form of the body
     headers: tuple[str, ...] = ()  # parameters that come as request headers
+    media_type: str = "application/json"  # of the body
+    max_body_bytes: int | None = None  # instead of the general bound
 
     @property
     def success(self) -> int:
@@ -106,6 +122,22 @@ class EventStream:
     """
 
     run: Callable[[Callable[[bytes], Awaitable[None]]], Awaitable[None]]
+
+
+@frozen(eq=False)
+class FileReply:
+    """A reply of ``size`` bytes that are read while it is sent (``ReplyKind.FILE``).
+
+    ``read`` gives a piece from an offset on, b"" at the end.  ``close`` is called once the reply is over, however it
+    ended; a reply that never begins is only dropped.  ``inline``: a browser may show it instead of saving it.
+    """
+
+    size: int
+    media_type: str
+    filename: str
+    read: Callable[[int], Awaitable[bytes]] = field(repr=False)
+    close: Callable[[], None] = field(repr=False)
+    inline: bool = False
 
 
 @frozen

@@ -24,6 +24,7 @@ from nerve.domain.sessions import (
 from nerve.effects import Effects
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime.house import SYSTEM_ACTOR
+from nerve.runtime.uploads import remove_stored
 from nerve.store import cleanup, deletions, intake, sessions
 from nerve.store.database import Database
 from nerve.store.deletions import Deletion
@@ -144,4 +145,5 @@ class Deleter:
         async with self._runtimes.detached(session_id, DELETED):
             gone = await self._database.write(deletions.delete, session_id, by, self._effects.now())
             await self._runtimes.abandoned(session_id, gone.waiting, DELETED)
+            await remove_stored(self._effects, gone.files)
             return gone

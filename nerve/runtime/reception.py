@@ -41,6 +41,7 @@ class NewMessage:
     cause_id: str | None = None
     client_msg_id: str | None = None
     model: str | None = None
+    file_ids: tuple[str, ...] = ()
 
 
 @frozen(eq=False)
@@ -86,7 +87,8 @@ class Reception:
     async def submit(self, session_id: str, message: NewMessage, *, sender: Subscriber | None = None) -> Submission:
         """Put a message into the session's queue; it is on disk when this returns.
 
-        Raises SESSION_NOT_FOUND, QUEUE_FULL and SHUTTING_DOWN.  A message to an archived session unarchives it.
+        Raises SESSION_NOT_FOUND, QUEUE_FULL, FILE_NOT_FOUND and SHUTTING_DOWN.  A message to an archived session
+        unarchives it.
         """
         if self._door is not Door.OPEN:
             raise NerveError(ErrorCode.SHUTTING_DOWN)
@@ -107,7 +109,7 @@ class Reception:
         if sender is not None:
             self._senders[entry.id] = sender
         try:
-            accepted = await self._house.database.write(self._accept, entry, message.cause_id)
+            accepted = await self._house.database.write(self._accept, entry, message)
         except BaseException:
             self._forget(entry.id)
             raise
@@ -122,11 +124,11 @@ class Reception:
                 await publish_queue(self._house, session_id)
         return evolve(submission, set_aside=accepted is Accepted.WAITS)
 
-    def _accept(self, db: apsw.Connection, entry: QueuedMessage, cause_id: str | None) -> Accepted:
+    def _accept(self, db: apsw.Connection, entry: QueuedMessage, message: NewMessage) -> Accepted:
         # Asked within the transaction: what comes in before the queues are emptied is refused there, all else here.
         if self._door is not Door.OPEN:
             raise NerveError(ErrorCode.SHUTTING_DOWN)
-        return intake.accept(db, entry, self._house.limits.queue_max, cause_id)
+        return intake.accept(db, entry, self._house.limits.queue_max, message.cause_id, message.file_ids)
 
     async def _tell_duplicate(self, entry: QueuedMessage, sender: Subscriber | None) -> None:
         left = RemovedEntry(queue_id=None, client_msg_id=entry.client_msg_id, reason=RemovalReason.DUPLICATE)

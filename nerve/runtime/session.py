@@ -12,7 +12,7 @@ from functools import partial
 import trio
 from attrs import define, field
 
-from nerve.adapters.protocol import Capabilities, RuntimeGone, TurnPrompt, TurnSource
+from nerve.adapters.protocol import Capabilities, RuntimeGone
 from nerve.contract.generated.frames_server import LoggedFrame, RemovalReason, SessionUpdatedFrame
 from nerve.domain.turns import KILL_SECONDS, TurnState
 from nerve.errors import ErrorCode, NerveError
@@ -210,7 +210,7 @@ class SessionRunner:
             first_seq = self._log.last_seq + 1
             now = self._house.effects.now()
             begun = turns.begin(db, self.session_id, turn_id, first_seq, SYSTEM_ACTOR, now)  # type: ignore[arg-type]
-            return begun, [] if begun is None else [opening(begun.entry)]
+            return begun, [] if begun is None else [opening(begun.entry, begun.attachments)]
 
         while self.phase is Phase.OPEN:
             self._beginning = True
@@ -234,7 +234,7 @@ class SessionRunner:
         if recorded is None:
             return
         begun, first_seq = recorded
-        turn = self.turn = RunningTurn(turn_id, begun.entry, first_seq)
+        turn = self.turn = RunningTurn(turn_id, begun.entry, first_seq, begun.attachments)
         try:
             await self._announce(begun)
             if self.phase is Phase.OPEN:
@@ -294,7 +294,7 @@ class SessionRunner:
         model = entry.model or (self._base if self._asked != self._base else None)
         self._asked = entry.model or self._base
         turn.reach = Reach.SENDING
-        await client.prompt(TurnPrompt(turn.id, entry.content, TurnSource(entry.source), model))
+        await client.prompt(turn.prompt(model))
         turn.reach = Reach.SENT
 
     async def _finish(self, turn: RunningTurn) -> None:

@@ -119,7 +119,7 @@ class Supervisor:
     async def put_off(self, session_id: str, message: NewMessage, delay: timedelta) -> tuple[datetime, Wakeup | None]:
         """Send a message later; when, and what it takes the place of.  It is on disk when this returns.
 
-        Raises SESSION_NOT_FOUND and SHUTTING_DOWN.  An archived session is unarchived.
+        Raises SESSION_NOT_FOUND, FILE_NOT_FOUND and SHUTTING_DOWN.  An archived session is unarchived.
         """
         if not self.reception.is_open:
             raise NerveError(ErrorCode.SHUTTING_DOWN)
@@ -131,6 +131,7 @@ class Supervisor:
             delay,
             actor_id=message.actor_id,
             cause_id=message.cause_id,
+            file_ids=message.file_ids,
         )
         self._tell_pending(session_id)
         return scheduled

@@ -1,12 +1,14 @@
 """One turn while it runs: what it has said so far, and how it is going to end."""
 
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import trio
 from attrs import define, field, frozen
 
-from nerve.adapters.protocol import RuntimeGone, TurnEnded, TurnStatus
+from nerve.adapters.protocol import PromptFile, RuntimeGone, TurnEnded, TurnPrompt, TurnSource, TurnStatus
+from nerve.domain.attachments import Attachment
 from nerve.domain.transcript import Transcript
 from nerve.domain.turns import INTERRUPTED_REASON, RUNTIME_DIED, TurnState
 from nerve.store.queue import QueuedMessage
@@ -67,6 +69,7 @@ class RunningTurn:
     id: str
     entry: QueuedMessage
     first_seq: int
+    attachments: tuple[Attachment, ...] = ()
     transcript: Transcript = field(init=False)
     scope: trio.CancelScope = field(factory=trio.CancelScope)
     ended: trio.Event = field(factory=trio.Event)
@@ -83,6 +86,13 @@ class RunningTurn:
 
     def __attrs_post_init__(self) -> None:
         self.transcript = Transcript.of(self.entry.source)
+
+    def prompt(self, model: str | None) -> TurnPrompt:
+        """What its runtime is asked."""
+        files = tuple(
+            PromptFile(Path(file.directory) / file.path, file.filename, file.media_type) for file in self.attachments
+        )
+        return TurnPrompt(self.id, self.entry.content, TurnSource(self.entry.source), model, files)
 
     @property
     def unwanted(self) -> bool:

@@ -16,6 +16,7 @@ from nerve.contract.generated.entities import (
     Usage as FrameUsage,
 )
 from nerve.contract.generated.frames_server import SessionRunningFrame, UserMessageFrame, WakeupFrame
+from nerve.domain.attachments import Attachment, stored_blocks, stored_content
 from nerve.domain.queue import preview
 from nerve.domain.wakeups import PendingWakeup
 from nerve.store.queue import QueuedMessage
@@ -53,14 +54,14 @@ def queue_entries(entries: Iterable[QueuedMessage]) -> list[QueueEntry]:
     return [queue_entry(entry) for entry in entries]
 
 
-def opening(entry: QueuedMessage) -> UserMessageFrame | WakeupFrame:
+def opening(entry: QueuedMessage, attachments: Sequence[Attachment] = ()) -> UserMessageFrame | WakeupFrame:
     """The first frame of the turn that the entry begins."""
     if isinstance(entry, ScheduledEntry) and entry.hidden:
         return WakeupFrame(session_id=entry.session_id)
     return UserMessageFrame(
         session_id=entry.session_id,
-        content=entry.content,
-        blocks=None,
+        content=stored_content(entry.content, attachments),
+        blocks=stored_blocks(entry.content, attachments),
         actor_id=entry.actor_id,
         client_msg_id=entry.client_msg_id,
     )

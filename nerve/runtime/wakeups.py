@@ -6,6 +6,7 @@ leaves it either pending or begun, and a session that is busy simply gets to it 
 
 import logging
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 import trio
@@ -71,10 +72,11 @@ class Schedule:
         actor_id: str | None,
         cause_id: str | None,
         reason: str | None = None,
+        file_ids: tuple[str, ...] = (),
     ) -> tuple[datetime, Wakeup | None]:
         """Schedule a turn in the place of what was pending; when it fires, and what it replaced.
 
-        On disk when this returns.  Raises SESSION_NOT_FOUND.
+        On disk when this returns.  ``file_ids`` are a message's.  Raises SESSION_NOT_FOUND and FILE_NOT_FOUND.
         """
         now = self._effects.now()
         wakeup = Wakeup(
@@ -89,7 +91,8 @@ class Schedule:
             caused_by_actor_id=cause_id,
             created_at=now,
         )
-        record = intake.put_off if kind is WakeupKind.MESSAGE else wakeups.schedule
+        message = partial(intake.put_off, file_ids=file_ids)
+        record = message if kind is WakeupKind.MESSAGE else wakeups.schedule
         replaced = await self._database.write(record, wakeup)
         await self.refresh(session_id)
         return wakeup.fire_at, replaced

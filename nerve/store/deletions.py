@@ -7,21 +7,24 @@ from attrs import frozen
 
 from nerve.domain.attribution import Attribution
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import queue, search
+from nerve.store import queue, search, uploads
 from nerve.store.instants import to_text
 from nerve.store.queue import QueuedMessage
 from nerve.store.rows import insert, one, run
+from nerve.store.uploads import StoredFile
 
 KEPT = timedelta(days=90)
 
 
 @frozen
 class Deletion:
-    """Whose conversation it was (the runtime may now forget it), and what was still waiting to be answered."""
+    """Whose conversation it was (the runtime may now forget it), what was still waiting to be answered, and the files
+    that nothing is known of any more."""
 
     backend: str
     native_id: str | None
     waiting: list[QueuedMessage]
+    files: list[StoredFile]
 
 
 def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime) -> Deletion:
@@ -35,6 +38,7 @@ def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime)
         raise NerveError(ErrorCode.SESSION_NOT_FOUND)
     title, source, created_by, backend, native_id = found
     waiting = queue.waiting(db, session_id)
+    files = uploads.leave(db, session_id)
     run(db, "DELETE FROM sessions WHERE id = ?", (session_id,))
     search.forget(db)  # a short session is out of the index with this, a long one bit by bit
     insert(
@@ -49,7 +53,7 @@ def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime)
         deleted_at=now,
     )
     expire(db, now)
-    return Deletion(backend, native_id, waiting)
+    return Deletion(backend, native_id, waiting, files)
 
 
 def expire(db: apsw.Connection, now: datetime) -> None:

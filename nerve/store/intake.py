@@ -1,5 +1,6 @@
 """Taking a message or a request in: what is written before anything else happens."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -8,7 +9,7 @@ import apsw
 
 from nerve.domain.attribution import Attribution
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import queue, sessions, waiting, wakeups
+from nerve.store import queue, sessions, uploads, waiting, wakeups
 from nerve.store.queue import QueuedMessage
 from nerve.store.rows import run, scalar
 from nerve.store.session_events import record as record_event
@@ -23,25 +24,30 @@ class Accepted(Enum):
     MAY_RUN = "may_run"
 
 
-def accept(db: apsw.Connection, entry: QueuedMessage, limit: int, cause_id: str | None) -> Accepted:
+def accept(
+    db: apsw.Connection, entry: QueuedMessage, limit: int, cause_id: str | None, file_ids: Sequence[str] = ()
+) -> Accepted:
     """Put a message into the queue, unless it is a duplicate.  A person's message unarchives (decisions D53).
 
-    Raises what ``queue.add`` raises.
+    Raises what ``queue.add`` and ``uploads.attach`` raise.
     """
     if not queue.add(db, entry, limit):
         return Accepted.DUPLICATE
+    uploads.attach(db, entry.session_id, entry.id, file_ids)
     sessions.unarchive(db, entry.session_id, Attribution(entry.actor_id, cause_id), entry.created_at)
     return Accepted.MAY_RUN if waiting.may_run(db, entry.session_id) else Accepted.WAITS
 
 
-def put_off(db: apsw.Connection, wakeup: Wakeup) -> Wakeup | None:
+def put_off(db: apsw.Connection, wakeup: Wakeup, file_ids: Sequence[str] = ()) -> Wakeup | None:
     """Schedule a person's message; as any message of theirs it unarchives.  Returns what it replaced.
 
-    Raises SESSION_NOT_FOUND.
+    Raises SESSION_NOT_FOUND and FILE_NOT_FOUND.
     """
     by = Attribution(wakeup.created_by_actor_id, wakeup.caused_by_actor_id)
     sessions.unarchive(db, wakeup.session_id, by, wakeup.created_at)
-    return wakeups.schedule(db, wakeup)
+    replaced = wakeups.schedule(db, wakeup)
+    uploads.attach(db, wakeup.session_id, wakeup.id, file_ids)
+    return replaced
 
 
 def stop_requested(

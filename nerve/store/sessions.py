@@ -4,7 +4,7 @@
 ``created_by_actor_id`` and ``caused_by_actor_id`` again once a session exists.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
@@ -92,6 +92,14 @@ class Owner:
 
     source: SessionSource
     cause_id: str | None
+
+
+def working_in(db: apsw.Connection, directories: Sequence[str]) -> frozenset[str]:
+    """Those of the directories that are a session's working directory."""
+    marks = ", ".join("?" * len(directories))
+    return frozenset(
+        row[0] for row in db.execute(f"SELECT DISTINCT cwd FROM sessions WHERE cwd IN ({marks})", directories)
+    )
 
 
 def owner(db: apsw.Connection, session_id: str) -> Owner:

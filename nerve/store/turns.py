@@ -8,11 +8,12 @@ import apsw
 import orjson
 from attrs import frozen
 
+from nerve.domain.attachments import Attachment, stored_blocks, stored_content
 from nerve.domain.titles import first_words
 from nerve.domain.transcript import StoredMessage
 from nerve.domain.turns import TurnState, bumps
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import waiting
+from nerve.store import uploads, waiting
 from nerve.store.instants import to_text
 from nerve.store.queue import QueuedMessage
 from nerve.store.rows import Shape, insert, one, run, scalar
@@ -27,6 +28,7 @@ class BegunTurn:
     entry: QueuedMessage
     user_message_id: int | None  # None: the prompt is hidden
     title: str | None  # the placeholder title, if the session got one
+    attachments: tuple[Attachment, ...] = ()
 
     @property
     def scheduled(self) -> bool:
@@ -84,7 +86,8 @@ def begin(
     if entry is None:
         return None
     hidden = isinstance(entry, ScheduledEntry) and entry.hidden
-    message_id = None if hidden else _add_user_message(db, entry, turn_id, now)
+    attachments = uploads.take(db, entry.id, now)
+    message_id = None if hidden else _add_user_message(db, entry, attachments, turn_id, now)
     insert(
         db,
         "turns",
@@ -100,16 +103,20 @@ def begin(
         started_at=now,
     )
     title = None if hidden else _placeholder_title(db, session_id, entry.content, system_actor, now)
-    return BegunTurn(entry, message_id, title)
+    return BegunTurn(entry, message_id, title, attachments)
 
 
-def _add_user_message(db: apsw.Connection, entry: QueuedMessage, turn_id: str, now: datetime) -> int:
+def _add_user_message(
+    db: apsw.Connection, entry: QueuedMessage, attachments: Sequence[Attachment], turn_id: str, now: datetime
+) -> int:
+    blocks = stored_blocks(entry.content, attachments)
     return _add_message(
         db,
         entry.session_id,
         now,
         role="user",
-        content=entry.content,
+        content=stored_content(entry.content, attachments),
+        blocks=None if blocks is None else orjson.dumps(blocks).decode(),
         channel=entry.source,
         turn_id=turn_id,
         actor_id=entry.actor_id,

@@ -19,6 +19,7 @@ from nerve.contract.generated.frames_client import (
     SwitchSessionFrame,
 )
 from nerve.contract.generated.frames_server import ErrorFrame, PongFrame, ServerFrame
+from nerve.contract.unset import Unset
 from nerve.domain.answers import PersonsAnswer
 
 MAX_FRAME_BYTES = 1024 * 1024
@@ -45,6 +46,7 @@ class Submit:
     content: str
     client_msg_id: str | None
     model: str | None
+    file_ids: tuple[str, ...] = ()
 
 
 @frozen
@@ -117,13 +119,10 @@ class Conversation:
                 yield self._error(f"{frame.type} is not available in this version", session_id)
 
     def _message(self, frame: MessageFrame) -> Iterator[Command]:
-        if frame.file_ids:
-            # Nothing can be uploaded before part 3, so no id can name a file; the message must not run without it.
-            yield self._error("file_not_found", frame.session_id, frame.client_msg_id or None)
-            return
         if frame.session_id != self.bound:
             yield Bind(frame.session_id, client_msg_id=frame.client_msg_id or None)
-        yield Submit(frame.session_id, frame.content, frame.client_msg_id or None, frame.model or None)
+        file_ids = () if isinstance(frame.file_ids, Unset) else tuple(frame.file_ids)
+        yield Submit(frame.session_id, frame.content, frame.client_msg_id or None, frame.model or None, file_ids)
 
     def _error(self, error: str, session_id: str | None = None, client_msg_id: str | None = None) -> Send:
         session_id = self.bound if session_id is None else session_id

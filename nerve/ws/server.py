@@ -40,7 +40,7 @@ LONGEST_NUMBER = 18  # digits
 NOTHING_TO_STOP = "No running task to stop"
 REFUSED = (ErrorCode.SHUTTING_DOWN, ErrorCode.QUEUE_FULL)
 # What a client reads as a word instead of a sentence (decisions D26, D53).
-WORDS = {ErrorCode.SESSION_NOT_FOUND: "session_not_found"}
+WORDS = {ErrorCode.SESSION_NOT_FOUND: "session_not_found", ErrorCode.FILE_NOT_FOUND: "file_not_found"}
 
 
 class Socket(Protocol):
@@ -229,6 +229,7 @@ class _Talk:
             cause_id=self._caller.cause_id,
             client_msg_id=submit.client_msg_id,
             model=submit.model,
+            file_ids=submit.file_ids,
         )
         try:
             await self._supervisor.reception.submit(submit.session_id, message, sender=self.outbox)

@@ -118,7 +118,17 @@ async def _account(subject: Subject) -> str:
     return str((await new_account(subject))["id"])
 
 
-THINGS: Mapping[str, Callable[[Subject], Awaitable[str]]] = {"session_id": _session, "account_id": _account}
+async def _file(subject: Subject) -> str:
+    session_id = await new_session(subject.owner)
+    (file,) = (await upload(subject.owner, [("plan.txt", b"x")], session_id=session_id)).json["files"]
+    return str(file["id"])
+
+
+THINGS: Mapping[str, Callable[[Subject], Awaitable[str]]] = {
+    "session_id": _session,
+    "account_id": _account,
+    "file_id": _file,
+}
 
 
 # What of an example would do something to others if ``bare`` sent it as it is.
@@ -182,6 +192,29 @@ async def changed_by(client: SpecClient, session_id: str) -> str:
     return str(frame["path"])
 
 
+async def _downloadable(subject: Subject, call: Call) -> Request:
+    path = await changed_by(subject.owner, await new_session(subject.owner))
+    return Request(subject.owner, call.id, options={"query": {"path": path}})
+
+
+async def _upload(subject: Subject, call: Call) -> Request:
+    options = {**form(("plan.txt", b"x")), "query": {"session_id": await new_session(subject.owner)}}
+    return Request(subject.owner, call.id, options=options)
+
+
+def form(*files: tuple[str, bytes]) -> dict[str, Any]:
+    """The body and the headers of a form with these files, as options of a call."""
+    parts = b"".join(
+        b'--cut\r\nContent-Disposition: form-data; name="files"; filename="%s"\r\n\r\n%s\r\n' % (name.encode(), content)
+        for name, content in files
+    )
+    return {"content": parts + b"--cut--\r\n", "headers": {"content-type": "multipart/form-data; boundary=cut"}}
+
+
+async def upload(client: SpecClient, files: list[tuple[str, bytes]], **query: str) -> Answer:
+    return await client.call("files.upload", **form(*files), query=query)
+
+
 async def queued_behind(client: SpecClient, session_id: str, first: str = "wait: 30", then: str = "say: done") -> str:
     """The queue id of a message that waits behind a turn of the step ``first``; it plays ``then``."""
     async with client.connect({"session_id": session_id}) as socket:
@@ -203,4 +236,6 @@ SPECIAL: Mapping[str, Callable[[Subject, Call], Awaitable[Request]]] = {
     "queue.cancel": _cancel,
     "search.sessions": _search,
     "files.diff": _changed_file,
+    "files.upload": _upload,
+    "files.download": _downloadable,
 }

@@ -38,7 +38,8 @@ async def _as_the_system(subject: Subject, request: Request) -> Answer:
 
 
 async def _too_large(subject: Subject, request: Request) -> Answer:
-    return await request.raw(request.encoded().ljust(LARGEST_BODY + 1)).send()
+    limit = BY_ID[request.operation_id].nerve.get("body_limit", LARGEST_BODY)
+    return await request.raw(request.encoded().ljust(limit + 1)).send()
 
 
 async def _as_a_form(subject: Subject, request: Request) -> Answer:
@@ -48,7 +49,9 @@ async def _as_a_form(subject: Subject, request: Request) -> Answer:
 async def _malformed(subject: Subject, request: Request) -> Answer:
     """A body that is no JSON; where there is no body, parameters that do not fit theirs."""
     call = BY_ID[request.operation_id]
-    if "requestBody" in call.raw:
+    if call.takes == "multipart/form-data":
+        return await request.with_options(content=b"no form").send()
+    if call.takes is not None:
         return await request.raw(request.encoded() + b"}").send()
     query = {name: _unfit(schema) for name, schema in query_of(call).items()}
     headers = dict.fromkeys(headers_of(call), "perhaps")
@@ -88,7 +91,11 @@ LOCAL_SPOILS: Mapping[str, Spoil] = {
     "store_busy": _while_the_database_is_busy,
 }
 # Of something that the path names: errors of operations that have such a parameter.
-MISSING: Mapping[str, str] = {"session_not_found": "session_id", "account_not_found": "account_id"}
+MISSING: Mapping[str, str] = {
+    "session_not_found": "session_id",
+    "account_not_found": "account_id",
+    "file_not_found": "file_id",
+}
 
 
 def _spoilt(operation_id: str, spoil: Spoil) -> Play:

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.conformance.recipes import NOWHERE, queued_behind
+from tests.conformance.recipes import NOWHERE, queued_behind, upload
 from tests.conformance.scenarios_people import changed, on
 from tests.conformance.subject import Local, Scenario, SocketTalk, Subject, new_person, new_session, script
 from tests.spec_client import Answer
 from tests.spec_replies import Documented
 
 QUEUE_MAX = 50  # the default of sessions.queue_max
+LARGEST_FILE = 20 * 1024 * 1024
 
 # --- sessions -----------------------------------------------------------------------------------------------------
 
@@ -128,7 +129,43 @@ async def diff_of_what_was_not_changed(subject: Subject) -> Answer:
     return await subject.owner.call("files.diff", path={"session_id": session_id}, query={"path": "/etc/passwd"})
 
 
+async def upload_into_nowhere(subject: Subject) -> Answer:
+    return await upload(subject.owner, [("a.txt", b"x")], session_id=NOWHERE)
+
+
+async def upload_too_great_a_file(subject: Subject) -> Answer:
+    return await upload(subject.owner, [("a.txt", b"x"), ("great.bin", bytes(LARGEST_FILE + 1))])
+
+
+async def upload_ever_more(subject: Subject) -> Answer:
+    somebody, _ = await new_person(subject)
+    session_id = await new_session(somebody)
+    for _ in range(5):
+        answer = await upload(somebody, [("a.txt", b"x")] * 20, session_id=session_id)
+        assert answer.code == ""
+    return await upload(somebody, [("a.txt", b"x")], session_id=session_id)
+
+
+async def upload_into_what_is_no_directory(subject: Subject) -> Answer:
+    subject.faults.block_uploads()
+    return await upload(subject.owner, [("a.txt", b"x")])
+
+
+async def download_what_is_not_there(subject: Subject) -> Answer:
+    return await subject.owner.call("files.download", query={"path": NOWHERE})
+
+
+async def download_from_outside(subject: Subject) -> Answer:
+    return await subject.owner.call("files.download", query={"path": "../../../../../../etc/passwd"})
+
+
 SCENARIOS: Mapping[Documented, Scenario] = {
+    on("files.upload", "session_not_found"): Scenario(upload_into_nowhere),
+    on("files.upload", "file_too_large"): Scenario(upload_too_great_a_file),
+    on("files.upload", "too_many_uploads"): Scenario(upload_ever_more),
+    on("files.upload", "uploads_unusable"): Scenario(upload_into_what_is_no_directory, local=Local.FAULTS),
+    on("files.download", "file_not_found"): Scenario(download_what_is_not_there),
+    on("files.download", "path_not_allowed"): Scenario(download_from_outside),
     on("files.diff", "snapshot_not_found"): Scenario(diff_of_what_was_not_changed),
     on("sessions.create", "unknown_backend"): created(backend="abacus"),
     on("sessions.create", "backend_unavailable"): Scenario(create_on_a_runtime_that_is_not_there, local=Local.SETTINGS),

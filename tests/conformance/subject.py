@@ -72,6 +72,10 @@ class Faults(Protocol):
         """The account has no password any more, as when the configuration that held it is gone."""
         ...
 
+    def block_uploads(self) -> None:
+        """The directory of uploads can't be made."""
+        ...
+
     def shut_down(self) -> None:
         """The server begins to shut down: it refuses messages."""
         ...

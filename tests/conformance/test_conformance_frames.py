@@ -69,7 +69,7 @@ async def test_each_way_out_of_the_queue_is_told(reason: str, opening: Opening) 
 UNAVAILABLE = "{} is not available in this version"
 ANSWERS: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("message", "plain"): ("session_running", None),
-    ("message", "with everything"): ("error", "file_not_found"),  # no upload, so no file that it could name
+    ("message", "with everything"): ("error", "file_not_found"),  # which nobody has uploaded
     ("stop", "stop"): ("error", "No running task to stop"),
     ("switch_session", "switch"): ("session_switched", None),
     ("switch_session", "return"): ("session_switched", None),

@@ -76,7 +76,7 @@ async def test_ids_that_are_no_utf_8_name_nothing(raw: str, subject: Subject) ->
 
 # --- texts in bodies ----------------------------------------------------------------------------------------------
 
-TAKING = [operation_id for operation_id, call in BY_ID.items() if "requestBody" in call.raw]
+TAKING = [operation_id for operation_id, call in BY_ID.items() if call.takes == "application/json"]
 WRONG_TYPES: dict[str, Any] = {
     "null": None,
     "true": True,

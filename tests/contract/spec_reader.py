@@ -49,10 +49,15 @@ class Call:
     def error_names(self) -> list[str]:
         return [next(iter(e)) if isinstance(e, dict) else e for e in self.nerve.get("errors", [])]
 
+    @property
+    def takes(self) -> str | None:
+        """The media type of its body; None for an operation without one."""
+        return next(iter(self.raw["requestBody"]["content"])) if "requestBody" in self.raw else None
+
     def contents(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """What it takes and answers: ("request" or a status, the media object)."""
         if "requestBody" in self.raw:
-            yield "request", self.raw["requestBody"]["content"]["application/json"]
+            yield "request", next(iter(self.raw["requestBody"]["content"].values()))
         for status, response in self.raw["responses"].items():
             yield status, next(iter(response["content"].values()))
 

@@ -56,7 +56,7 @@ def test_requests(call: Call) -> None:
     route = ROUTE[call.id]
     examples = [media["example"] for part, media in call.contents() if part == "request"]
     assert bool(examples) is (route.body is not NoBody)
-    for example in examples:
+    for example in examples if call.takes == "application/json" else ():
         again = same_again(route.body, example)
         assert again.items() >= example.items()
         schema = call.raw["requestBody"]["content"]["application/json"]["schema"]

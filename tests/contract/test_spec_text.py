@@ -212,12 +212,18 @@ def test_path_parameters_are_declared(call: Any) -> None:
 @each_call
 def test_policies_are_known_words(call: Any) -> None:
     nerve = call.nerve
-    assert nerve.keys() <= {"auth", "refusal", "modes", "work", "part", "errors", "without", "host", "reply"}
+    assert nerve.keys() <= {"auth", "refusal", "modes", "work", "part", "errors", "without", "host", "reply"} | {
+        "body",
+        "body_limit",
+    }
     assert nerve["auth"] in {"open", "any", "person"}
     assert nerve["work"] in {"read", "write", "check", "stream"}
-    assert nerve.get("reply", "json") in {"json", "html", "document", "event_stream"}
+    assert nerve.get("reply", "json") in {"json", "html", "document", "event_stream", "file"}
     assert set(nerve.get("modes", ["local"])) <= {"local", "external"}
     assert isinstance(nerve["part"], int)
+    assert nerve.get("body", "stream") == "stream"
+    assert (call.takes in (None, "application/json")) is ("body" not in nerve)
+    assert ("body" in nerve) is ("body_limit" in nerve)
     assert ("refusal" in nerve) <= (nerve["auth"] == "person")
     assert call.method == "get" or nerve["work"] != "read"
 

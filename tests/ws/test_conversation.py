@@ -75,9 +75,13 @@ def test_a_bind_that_a_message_asks_for_knows_the_message() -> None:
 
 
 @pytest.mark.req("WS-10")
-def test_a_message_with_a_file_that_nobody_uploaded_does_not_run() -> None:
-    frame = {"type": "message", "session_id": "main", "content": "Hi", "file_ids": ["f_1"], "client_msg_id": "c1"}
-    assert said(frame) == [Send(ErrorFrame(session_id="main", error="file_not_found", client_msg_id="c1"))]
+def test_a_message_with_files() -> None:
+    frame = {"type": "message", "session_id": "main", "content": "Hi", "file_ids": ["f1", "f2"]}
+    assert said(frame)[-1] == Submit("main", "Hi", None, None, ("f1", "f2"))
+    frame["file_ids"] = ["f"] * 21
+    (refused,) = said(frame)
+    assert isinstance(refused, Send)
+    assert isinstance(refused.frame, ErrorFrame)
 
 
 @pytest.mark.req("WS-12")

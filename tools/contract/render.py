@@ -7,6 +7,8 @@ from tools.contract.spec import Operation, Spec, SpecError
 
 HEAD = '"""{title}  Generated from spec/ by `make contract`: do not edit."""\n\n'
 PARAMETER_KINDS = ("path", "query", "header")
+# Of replies that are no JSON.
+REPLY_CLASSES = {"document": "Document", "html": "Document", "event_stream": "EventStream", "file": "FileReply"}
 
 
 def render(spec: Spec) -> dict[str, str]:
@@ -45,7 +47,19 @@ def _module(module: Module, title: str, extra: str = "", tail: str = "") -> str:
     if module.imports:
         names = ", ".join(sorted(module.imports))
         lines.append(f"\nfrom nerve.contract.generated.entities import {names}\n")
-    routing = ("AuthMode", "AuthPolicy", "Document", "EventStream", "NoBody", "NoParams", "ReplyKind", "Route", "Work")
+    routing = (
+        "AuthMode",
+        "AuthPolicy",
+        "BodyStream",
+        "Document",
+        "EventStream",
+        "FileReply",
+        "NoBody",
+        "NoParams",
+        "ReplyKind",
+        "Route",
+        "Work",
+    )
     route = [name for name in routing if name in extra + tail]
     if route:
         lines.append(f"from nerve.contract.route import {', '.join(route)}\n")
@@ -146,7 +160,7 @@ def _route(module: Module, op: Operation) -> str:
     if "requestBody" in op.raw:
         content = op.raw["requestBody"]["content"]
         schema = next(iter(content.values()))["schema"]
-        body = module.expression(schema, op.operation_id)
+        body = "BodyStream" if op.nerve.get("body") == "stream" else module.expression(schema, op.operation_id)
         required = op.raw["requestBody"].get("required", False)
     replies = _replies(module, op)
     errors = ", ".join(f"ErrorCode.{member_name(n)}: ErrorKind.{k.upper()}" for n, k in op.errors.items())
@@ -163,9 +177,17 @@ def _route(module: Module, op: Operation) -> str:
         f"    auth=AuthPolicy.{op.nerve['auth'].upper()},\n    refusal=ErrorCode.{member_name(refusal)},\n"
         f"    modes=frozenset({{{', '.join(f'AuthMode.{m.upper()}' for m in modes)}}}),\n"
         f"    work=Work.{op.nerve['work'].upper()},\n    any_host={op.nerve.get('host') == 'any'},\n"
-        f"    headers={_headers(op)!r},\n"
+        f"    headers={_headers(op)!r},\n{_streaming(op)}"
         f"    errors={{{errors}}},\n)\n"
     )
+
+
+def _streaming(op: Operation) -> str:
+    """What is said of a body that its handler reads itself."""
+    if op.nerve.get("body") != "stream":
+        return ""
+    media_type = next(iter(op.raw["requestBody"]["content"]))
+    return f"    media_type={media_type!r},\n    max_body_bytes={op.nerve['body_limit']},\n"
 
 
 def _headers(op: Operation) -> tuple[str, ...]:
@@ -177,8 +199,8 @@ def _runtime(expression: str) -> str:
 
 
 def _replies(module: Module, op: Operation) -> dict[str, str]:
-    if op.nerve.get("reply", "json") in ("document", "html", "event_stream"):
-        kind = "EventStream" if op.nerve["reply"] == "event_stream" else "Document"
+    kind = REPLY_CLASSES.get(op.nerve.get("reply", "json"))
+    if kind is not None:
         return dict.fromkeys(op.raw["responses"], kind)
     found = {}
     for status, response in op.raw["responses"].items():

@@ -17,7 +17,7 @@ class Limits:
     # A connection between and within its requests
     tls_seconds: float = 10.0
     idle_seconds: float = 130.0  # longer than proxies keep a line for its next request, which ours would cut off
-    body_seconds: float = 120.0
+    body_seconds: float = 600.0
     requests: int = 10_000
     pipelined_bytes: int = 64 * KIB
     # A peer that does not read, and one that still sends when all is said

@@ -70,6 +70,10 @@ class ErrorCode(StrEnum):
     FILE_NOT_FOUND = 'file_not_found'
     CHAT_FAILED = 'chat_failed'
     QUEUE_FULL = 'queue_full'
+    FILE_TOO_LARGE = 'file_too_large'
+    TOO_MANY_UPLOADS = 'too_many_uploads'
+    UPLOADS_UNUSABLE = 'uploads_unusable'
+    PATH_NOT_ALLOWED = 'path_not_allowed'
     SNAPSHOT_NOT_FOUND = 'snapshot_not_found'
 
 
@@ -95,7 +99,7 @@ ERRORS: dict[ErrorCode, ErrorSpec] = {
     ErrorCode.PERSON_REQUIRED: ErrorSpec(403, ErrorKind.DETAIL, 'This needs a signed-in person.'),
     ErrorCode.FOREIGN_ORIGIN: ErrorSpec(403, ErrorKind.DETAIL, 'Requests from this origin are not allowed.'),
     ErrorCode.BODY_TOO_LARGE: ErrorSpec(413, ErrorKind.DETAIL, 'The request body is larger than {limit} bytes.'),
-    ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorSpec(415, ErrorKind.DETAIL, 'The request body must be application/json.'),
+    ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorSpec(415, ErrorKind.DETAIL, 'The request body must be {media_type}.'),
     ErrorCode.INVALID_REQUEST: ErrorSpec(422, ErrorKind.VALIDATION, 'The request does not fit its schema.'),
     ErrorCode.STORE_FULL: ErrorSpec(503, ErrorKind.DETAIL, 'The disk is full; nothing was written.', retry_after=30),
     ErrorCode.STORE_BUSY: ErrorSpec(503, ErrorKind.DETAIL, 'The database is busy; try again.', retry_after=2),
@@ -138,5 +142,9 @@ ERRORS: dict[ErrorCode, ErrorSpec] = {
     ErrorCode.FILE_NOT_FOUND: ErrorSpec(404, ErrorKind.DETAIL, 'File not found'),
     ErrorCode.CHAT_FAILED: ErrorSpec(502, ErrorKind.DETAIL, 'The turn failed.', varies=True),
     ErrorCode.QUEUE_FULL: ErrorSpec(429, ErrorKind.DETAIL, 'Too many messages wait in this session.', retry_after=5),
+    ErrorCode.FILE_TOO_LARGE: ErrorSpec(413, ErrorKind.DETAIL, 'The file {filename} is larger than {limit} bytes; nothing was kept.'),
+    ErrorCode.TOO_MANY_UPLOADS: ErrorSpec(409, ErrorKind.DETAIL, 'Too many of your uploads have not been sent with a message yet; unsent ones go after a day.'),
+    ErrorCode.UPLOADS_UNUSABLE: ErrorSpec(503, ErrorKind.DETAIL, "The directory of uploads can't be used.", retry_after=30),
+    ErrorCode.PATH_NOT_ALLOWED: ErrorSpec(403, ErrorKind.DETAIL, "This path can't be read."),
     ErrorCode.SNAPSHOT_NOT_FOUND: ErrorSpec(404, ErrorKind.DETAIL, 'This session has not changed such a file.'),
 }

@@ -13,7 +13,7 @@ class MessageFrame:
     type: Literal['message'] = field(default='message')
     session_id: str
     content: str = field(metadata={'min_length': 1})
-    file_ids: list[str] | Unset = field(default=UNSET)
+    file_ids: list[str] | Unset = field(default=UNSET, metadata={'max_items': 20})
     model: str | None | Unset = field(default=UNSET, metadata={'min_length': 1, 'max_length': 200})
     client_msg_id: str | None | Unset = field(default=UNSET, metadata={'min_length': 1, 'max_length': 200})
 

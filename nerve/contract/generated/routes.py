@@ -6,7 +6,7 @@ from nerve.contract.generated.accounts import ACCOUNTS_CHANGE_PASSWORD, ACCOUNTS
 from nerve.contract.generated.actors import ACTORS_LIST
 from nerve.contract.generated.auth import AUTH_CHECK, AUTH_LOGIN, AUTH_ME, AUTH_STATUS
 from nerve.contract.generated.chat import CHAT_SEND
-from nerve.contract.generated.files import FILES_DIFF, FILES_MODIFIED
+from nerve.contract.generated.files import FILES_DIFF, FILES_DOWNLOAD, FILES_MODIFIED, FILES_UPLOAD, FILES_UPLOADED
 from nerve.contract.generated.health import HEALTH_GET
 from nerve.contract.generated.meta import META_ASYNCAPI, META_DOCS, META_OPENAPI
 from nerve.contract.generated.queue import QUEUE_CANCEL, QUEUE_LIST
@@ -31,7 +31,10 @@ ROUTES: tuple[Route[Any, Any, Any], ...] = (
     AUTH_STATUS,
     CHAT_SEND,
     FILES_DIFF,
+    FILES_DOWNLOAD,
     FILES_MODIFIED,
+    FILES_UPLOAD,
+    FILES_UPLOADED,
     HEALTH_GET,
     META_ASYNCAPI,
     META_DOCS,

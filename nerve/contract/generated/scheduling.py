@@ -24,7 +24,7 @@ class DeferredMessage:
     session_id: str
     message: str = field(metadata={'min_length': 1})
     delay: RunLaterDelay
-    file_ids: list[str] | None = field(default=None, metadata={'max_items': 100})
+    file_ids: list[str] | None = field(default=None, metadata={'max_items': 20})
     image_blocks: list[dict[str, Any]] | None = field(default=None, metadata={'max_items': 100})
 
 

@@ -140,3 +140,34 @@ CREATE TRIGGER message_words_forgotten AFTER DELETE ON messages BEGIN
 END;
 
 INSERT INTO message_words (rowid, content) SELECT id, substr(content, 1, 65536) FROM messages;
+
+-- Files that people have sent, for messages to carry.  They lie below ``directory`` as ``path``.
+CREATE TABLE uploads (
+    id TEXT PRIMARY KEY,
+    session_id TEXT REFERENCES sessions (id) ON DELETE CASCADE,  -- NULL until a message of a session carries it
+    actor_id TEXT REFERENCES actors (id),
+    filename TEXT NOT NULL,
+    media_type TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('image', 'file')),
+    size INTEGER NOT NULL,
+    directory TEXT NOT NULL,
+    path TEXT NOT NULL,
+    used_at TEXT,                           -- when a turn began whose message carries it
+    created_at TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX uploads_session ON uploads (session_id);
+CREATE INDEX uploads_unused ON uploads (actor_id, created_at) WHERE used_at IS NULL;
+
+-- Which files a message carries, from the moment it is accepted; ``queue_id`` names its queue entry or its wakeup.
+CREATE TABLE message_uploads (
+    queue_id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    upload_id TEXT NOT NULL REFERENCES uploads (id) ON DELETE CASCADE,
+    PRIMARY KEY (queue_id, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX message_uploads_upload ON message_uploads (upload_id);
+
+-- Messages with files: few, and looked through when a session goes whose files a fork still shows.
+CREATE INDEX messages_with_files ON messages (session_id) WHERE role = 'user' AND blocks IS NOT NULL;
