@@ -127,11 +127,11 @@ def logs(invocation: Invocation, following: bool) -> None:
     click.echo(path)
     out = sys.stdout.buffer
     try:
-        lines, offset = last_lines(path)
+        lines, place = last_lines(path)
         out.write(lines)
         out.flush()
         if following:
-            for block in follow(path, offset):
+            for block in follow(path, place):
                 out.write(block)
                 out.flush()
     except FileNotFoundError:

@@ -43,7 +43,7 @@ class Wanted:
 
 def serve_foreground(loaded: Loaded, host: str | None, port: int | None, *, verbose: bool) -> None:
     """Serve until a signal says otherwise.  Raises Failed with the reason when the house can't be opened or falls."""
-    log_to_stderr(verbose=verbose)
+    log_to_stderr(loaded.config.paths.log_file, verbose=verbose)
     raise_file_limit()
     become_subreaper()
     try:

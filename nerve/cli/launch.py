@@ -12,6 +12,7 @@ from attrs import frozen
 from nerve.cli.daemon import DaemonRecord, record_of
 from nerve.cli.health import generation_at
 from nerve.cli.invocation import Failed
+from nerve.cli.log_file import open_log
 from nerve.config import ConfigError, Paths
 from nerve.config.homes import prepare
 from nerve.processes import is_marker
@@ -51,9 +52,8 @@ def launch(how: Launch, paths: Paths, *, sleep: Callable[[float], None] = time.s
         prepare(paths)
     except ConfigError as error:
         raise Failed(str(error)) from None
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        log = os.open(paths.log_file, flags, 0o600)
+        log = open_log(paths.log_file)
     except OSError as error:
         raise Failed(f"{paths.log_file} can't be written: {error.strerror}") from None
     try:
@@ -87,6 +87,7 @@ def _last_line(log_file: Path, begin: int) -> str:
     """The last line that was written after ``begin``: where the daemon says why it can't start."""
     with log_file.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
+        begin = begin if begin <= end else 0  # another file has been begun meanwhile
         file.seek(max(begin, end - _TAIL_BYTES))
         lines = file.read(_TAIL_BYTES).decode("utf-8", "replace").strip().splitlines()
     return lines[-1].removeprefix("nerve: ") if lines else ""

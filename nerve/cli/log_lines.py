@@ -3,6 +3,9 @@
 import logging
 import sys
 import time
+from pathlib import Path
+
+from nerve.cli.log_file import RotatingStderr, is_stderr
 
 
 class LineFormatter(logging.Formatter):
@@ -16,9 +19,12 @@ class LineFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
-def log_to_stderr(*, verbose: bool) -> None:
-    """Everything of ours from INFO on (``verbose``: DEBUG), of other packages only warnings."""
-    handler = logging.StreamHandler(sys.stderr)
+def log_to_stderr(log_file: Path, *, verbose: bool) -> None:
+    """Everything of ours from INFO on (``verbose``: DEBUG), of other packages only warnings.
+
+    Where stderr is the daemon's own log file, that is kept to its size.
+    """
+    handler = RotatingStderr(log_file) if is_stderr(log_file) else logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
