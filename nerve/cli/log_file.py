@@ -8,7 +8,7 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -55,24 +55,34 @@ def is_stderr(path: Path) -> bool:
     return os.path.samestat(ours, found)
 
 
-def begin_anew(path: Path, descriptors: Iterable[int] = STANDARD) -> None:
-    """Have the descriptors, as far as they are this file, write to an empty one.  Raises OSError.
+def begin_anew(path: Path, descriptors: Sequence[int] = STANDARD) -> None:
+    """Have the descriptors that are one full file write to an empty one of this name.  Raises OSError.
 
-    There is a file of this name all the time.
+    ``path`` names it, unless another process (a second start, that was refused) has put a new one in its place already.
     """
-    spare, kept = path.with_name(f".{path.name}.new"), path.with_name(f".{path.name}.old")
-    for left in (spare, kept):
-        left.unlink(missing_ok=True)
-    full = os.stat(path)
-    fresh = open_log(spare)
+    full = os.fstat(descriptors[-1])
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samestat(full, os.lstat(path)):
+            _replace(path)
+    fresh = open_log(path)
     try:
-        os.link(path, kept)
-        os.replace(kept, older(path))
-        os.replace(spare, path)
         for descriptor in descriptors:
             if os.path.samestat(os.fstat(descriptor), full):
                 os.dup2(fresh, descriptor)
     finally:
         os.close(fresh)
+
+
+def _replace(path: Path) -> None:
+    """Put an empty file in its place; there is one of this name all the time."""
+    spare, kept = path.with_name(f".{path.name}.new"), path.with_name(f".{path.name}.old")
+    for left in (spare, kept):
+        left.unlink(missing_ok=True)
+    try:
+        os.close(open_log(spare))
+        os.link(path, kept)
+        os.replace(kept, older(path))
+        os.replace(spare, path)
+    finally:
         for left in (spare, kept):
             left.unlink(missing_ok=True)

@@ -129,6 +129,19 @@ def test_what_can_not_be_renamed_goes_on_as_it_is(log: Log) -> None:
     assert sorted(os.listdir(log.path.parent)) == ["nerve.log", "nerve.log.1"]
 
 
+def test_a_file_that_another_process_has_put_there_is_gone_on_with(log: Log) -> None:
+    log.write(numbered(5))
+    other = open_log(log.path)
+    begin_anew(log.path, [other])
+    os.write(other, b"refused\n")
+    os.close(other)
+    log.write(numbered(5, 5))
+    log.begin_anew()
+    log.write(numbered(1, 10))
+    assert older(log.path).read_bytes() == numbered(10)
+    assert log.path.read_bytes() == b"refused\n" + numbered(1, 10)
+
+
 @pytest.mark.slow
 def test_a_daemon_begins_a_new_log_when_its_own_is_full(instance: Instance) -> None:
     instance.home.mkdir(mode=0o700, exist_ok=True)
