@@ -19,6 +19,9 @@ AHEAD = frozenset(
         "session_awaiting_input",
         "plan_update",
         "plan_summary",
+        "session_forked",
+        "session_resumed",
+        "session_archived",
     }
 )
 

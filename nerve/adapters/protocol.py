@@ -344,6 +344,10 @@ class AgentAdapter(Protocol):
         """Open a client.  However the context is left, everything ends on the other side too."""
         ...
 
+    async def forget_session(self, session_id: str) -> None:
+        """Remove what the runtime kept of a deleted session beside its conversation; unknown ids are fine."""
+        ...
+
     async def forget(self, native_id: str) -> None:
-        """Remove the runtime's own record of a conversation whose session was deleted; unknown ids are fine."""
+        """Remove the runtime's own record of a conversation that no session needs any more; unknown ids are fine."""
         ...

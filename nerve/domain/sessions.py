@@ -48,8 +48,13 @@ def check_parent(session: Session, parent_id: str, ancestors_of_parent: Collecti
     """
     if session.id == parent_id or session.id in ancestors_of_parent:
         raise NerveError(ErrorCode.PARENT_CYCLE)
-    if session.status is SessionStatus.CREATED:
+    if not has_started(session):
         raise NerveError(ErrorCode.SESSION_NOT_STARTED)
+
+
+def has_started(session: Session) -> bool:
+    """One that was resumed is ``created`` too, but has run."""
+    return session.status is not SessionStatus.CREATED or session.sdk_session_id is not None
 
 
 class LiveState(Protocol):
@@ -114,6 +119,11 @@ def deepest_first(nodes: Sequence[TreeNode], root_id: str) -> list[TreeNode]:
     return [node for level in reversed(levels) for node in level]
 
 
+def not_archived(child: str) -> str:
+    """Why a session stays above another one that stayed."""
+    return f"child session {child} is not archived"
+
+
 @define
 class ArchiveWalk:
     """Collects what became of each session of a subtree, walked deepest first.
@@ -128,7 +138,7 @@ class ArchiveWalk:
     def kept_by(self, node: TreeNode) -> str | None:
         """The reason if a child of this session stayed; names the child."""
         child = self._stayed.get(node.id)
-        return None if child is None else f"child session {child} is not archived"
+        return None if child is None else not_archived(child)
 
     def archive(self, node: TreeNode) -> None:
         self.archived_ids.append(node.id)

@@ -14,9 +14,11 @@ from nerve.contract.generated.sessions import (
     SESSIONS_CREATE,
     SESSIONS_DELETE,
     SESSIONS_EVENTS,
+    SESSIONS_FORK,
     SESSIONS_GET,
     SESSIONS_LIST,
     SESSIONS_MESSAGES,
+    SESSIONS_RESUME,
     SESSIONS_STATUS,
     SESSIONS_STOP,
     SESSIONS_SYSTEM,
@@ -28,6 +30,7 @@ from nerve.contract.generated.sessions import (
     EventList,
     ForceStopped,
     MessagePage,
+    NewFork,
     NewSession,
     SessionChange,
     SessionFeed,
@@ -38,6 +41,7 @@ from nerve.contract.generated.sessions import (
     SessionsGetParams,
     SessionsListParams,
     SessionsMessagesParams,
+    SessionsResumeParams,
     SessionsStatusParams,
     SessionsStopParams,
     SessionsSystemParams,
@@ -50,12 +54,14 @@ from nerve.contract.generated.sessions import (
 from nerve.contract.route import NoBody, NoParams
 from nerve.contract.unset import UNSET
 from nerve.domain import attribution
+from nerve.domain.forks import message_number
 from nerve.domain.turns import StopScope
 from nerve.errors import ErrorCode, NerveError
 from nerve.routes.binding import bind
 from nerve.routes.making import session_maker
 from nerve.runtime import views
 from nerve.runtime.archiving import Archiver, Deleter, restore
+from nerve.runtime.branching import Branching
 from nerve.runtime.views import LiveState
 from nerve.services import Services
 from nerve.store import messages, session_events, session_feeds, sessions
@@ -107,6 +113,17 @@ async def create(services: Services, caller: Caller, params: NoParams, new: NewS
     """Replies once the row is stored; the runtime starts with the first message."""
     maker = session_maker(services)
     return await maker.create(new, attribution.of(caller))
+
+
+async def fork(services: Services, caller: Caller, params: NoParams, new: NewFork) -> Session:
+    """Replies once the fork and its copies of the messages are stored."""
+    return await Branching(services.supervisor).fork(
+        new.source_session_id, message_number(new.at_message_id), new.title, attribution.of(caller)
+    )
+
+
+async def resume(services: Services, caller: Caller, params: SessionsResumeParams, body: NoBody) -> Session:
+    return await Branching(services.supervisor).resume(params.session_id, attribution.of(caller))
 
 
 async def get(services: Services, caller: Caller, params: SessionsGetParams, body: NoBody) -> Session:
@@ -201,6 +218,8 @@ ENDPOINTS = (
     bind(SESSIONS_ARCHIVED, list_archived),
     bind(SESSIONS_SYSTEM, list_system),
     bind(SESSIONS_CREATE, create),
+    bind(SESSIONS_FORK, fork),
+    bind(SESSIONS_RESUME, resume),
     bind(SESSIONS_GET, get),
     bind(SESSIONS_UPDATE, update),
     bind(SESSIONS_DELETE, delete),

@@ -20,6 +20,7 @@ from nerve.domain.sessions import (
     TreeNode,
     deepest_first,
     hindrance,
+    not_archived,
 )
 from nerve.effects import Effects
 from nerve.errors import ErrorCode, NerveError
@@ -29,9 +30,7 @@ from nerve.store import cleanup, deletions, intake, sessions
 from nerve.store.database import Database
 from nerve.store.deletions import Deletion
 from nerve.store.queue import QueuedMessage
-from nerve.store.sessions import Archived
-
-Archiving = tuple[Archived, list[QueuedMessage]]
+from nerve.store.sessions import Archival, Archived
 
 ARCHIVED = "The session was archived."
 DELETED = "The session was deleted."
@@ -44,6 +43,10 @@ class Runtimes(Protocol):
 
     def detached(self, session_id: str, reason: str) -> AbstractAsyncContextManager[None]:
         """The session without a runtime; a turn is ended first and recorded as failed of ``reason``."""
+        ...
+
+    def archived(self, session_id: str) -> None:
+        """Tell those who look at the session."""
         ...
 
     async def abandoned(self, session_id: str, entries: Sequence[QueuedMessage], reason: str) -> None:
@@ -89,11 +92,13 @@ class Archiver:
             walk.skip(node, obstacle)
             return
         match await self._archive_one(node.id, by, reason, force):
-            case Archived.DONE:
+            case Archival(Archived.DONE):
                 walk.archive(node)
-            case Archived.BUSY:
+            case Archival(Archived.BUSY):
                 walk.skip(node, Hindrance.RUNNING)
-            case Archived.NOT_THERE:
+            case Archival(Archived.KEPT, _, str(child)):
+                walk.skip(node, not_archived(child))
+            case _:
                 walk.pass_by(node)
 
     async def clean_up(self, policy: Policy) -> list[Leaving]:
@@ -105,22 +110,24 @@ class Archiver:
         left = []
         for chosen in leaving(found, policy, self._effects.now(), self._is_busy):
             if await self._database.read(cleanup.still_leaving, chosen) and not self._is_busy(chosen.id):
-                outcome = await self._carry_out(chosen.id, cleanup.archive, chosen, Attribution(SYSTEM_ACTOR, None))
-                left += [chosen] if outcome is Archived.DONE else []
+                archival = await self._carry_out(chosen.id, cleanup.archive, chosen, Attribution(SYSTEM_ACTOR, None))
+                left += [chosen] if archival.outcome is Archived.DONE else []
         return left
 
     def _is_busy(self, session_id: str) -> bool:
         return hindrance(session_id, self._runtimes.live(session_id), force=False) is not None
 
-    async def _archive_one(self, session_id: str, by: Attribution, reason: ArchiveReason, force: bool) -> Archived:
+    async def _archive_one(self, session_id: str, by: Attribution, reason: ArchiveReason, force: bool) -> Archival:
         return await self._carry_out(session_id, sessions.archive, session_id, reason, force, by)
 
-    async def _carry_out(self, session_id: str, write: Callable[..., Archiving], *args: Any) -> Archived:
+    async def _carry_out(self, session_id: str, write: Callable[..., Archival], *args: Any) -> Archival:
         # Nothing awaits between the look at the live state and the moment from which no turn begins.
         async with self._runtimes.detached(session_id, ARCHIVED):
-            outcome, dropped = await self._database.write(write, *args, self._effects.now())
-            await self._runtimes.abandoned(session_id, dropped, ARCHIVED)
-        return outcome
+            archival = await self._database.write(write, *args, self._effects.now())
+            if archival.outcome is Archived.DONE:
+                self._runtimes.archived(session_id)
+            await self._runtimes.abandoned(session_id, archival.dropped, ARCHIVED)
+        return archival
 
 
 def restore(db: apsw.Connection, session_id: str, by: Attribution, now: datetime) -> None:

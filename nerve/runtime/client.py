@@ -107,13 +107,24 @@ class ClientSlot:
         self._opened_with = (facts.backend, facts.model)
         client: AgentClient = await nursery.start(self._run, self._house.backends, facts.backend, spec)
         try:
-            await database.write(turns.attached, self.session_id, client.native_id, self._house.effects.now())
+            unneeded = await database.write(
+                turns.attached, self.session_id, client.native_id, self._house.effects.now()
+            )
         except BaseException:
             # A client whose conversation nobody can find again must not take a turn.
             with trio.move_on_after(KILL_SECONDS, shield=True):
                 await self.close()
             raise
+        if unneeded is not None:
+            await self._forget(facts.backend, unneeded)
         return client
+
+    async def _forget(self, backend: str, native_id: str) -> None:
+        """A fork has branched the conversation of a session that is gone."""
+        try:
+            await self._house.backends.adapter(backend).forget(native_id)
+        except OSError as error:
+            log.warning("a conversation of the runtime %s can't be removed: %s", backend, error.strerror)
 
     @property
     def _ending(self) -> bool:

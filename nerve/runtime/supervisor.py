@@ -11,6 +11,7 @@ from attrs import define, field
 
 from nerve.adapters.protocol import Capabilities
 from nerve.contract.caller import Caller
+from nerve.contract.generated.frames_server import SessionArchivedFrame
 from nerve.domain.answers import PersonsAnswer
 from nerve.domain.wakeups import WakeupKind
 from nerve.errors import ErrorCode, NerveError, sole_error
@@ -207,6 +208,10 @@ class Supervisor:
                 del self._held[session_id]
         await self.resume_queue(session_id)
 
+    def archived(self, session_id: str) -> None:
+        """Tell those who look at the session."""
+        self.house.hub.publish(session_id, SessionArchivedFrame(session_id=session_id))
+
     async def abandoned(self, session_id: str, entries: Sequence[QueuedMessage], reason: str) -> None:
         """After what waited was dropped with a change of the session: whoever waits for it is told ``reason``."""
         await self.wakeup_changed(session_id)
@@ -217,8 +222,14 @@ class Supervisor:
         self.logs.forget(session_id)
         self.reception.deleted(session_id)
         adapter = self.house.backends.adapters.get(backend)
-        if adapter is not None and native_id is not None:
-            await adapter.forget(native_id)
+        if adapter is None:
+            return
+        try:
+            await adapter.forget_session(session_id)
+            if native_id is not None:
+                await adapter.forget(native_id)
+        except OSError as error:
+            log.warning("the runtime %s keeps records of a deleted session: %s", backend, error.strerror)
 
     # --- closing the house ----------------------------------------------------------------------------------------
 

@@ -9,9 +9,8 @@ from nerve.domain.cleanup import Leaving, Resident
 from nerve.domain.sessions import MAIN_ID
 from nerve.store import sessions
 from nerve.store.instants import from_text, to_text
-from nerve.store.queue import QueuedMessage
-from nerve.store.rows import one, scalar
-from nerve.store.sessions import Archived
+from nerve.store.rows import one
+from nerve.store.sessions import Archival, Archived
 
 # A quarantined session keeps what waits, and waits for nothing.
 _EXEMPT = f"""(s.id = '{MAIN_ID}' OR s.starred = 1 OR s.status = 'active'
@@ -33,14 +32,6 @@ _RESIDENTS = f"""
     ) p ON p.child = s.id
     WHERE s.status <> 'archived'"""
 
-_BENEATH = """
-    WITH RECURSIVE down (id, status) AS (
-        SELECT id, status FROM sessions WHERE parent_session_id = ?
-        UNION
-        SELECT s.id, s.status FROM down JOIN sessions s ON s.parent_session_id = down.id WHERE down.status = 'archived'
-    )
-    SELECT 1 FROM down WHERE status <> 'archived' LIMIT 1"""
-
 
 def residents(db: apsw.Connection) -> list[Resident]:
     """Every session that is not archived."""
@@ -57,13 +48,11 @@ def still_leaving(db: apsw.Connection, chosen: Leaving) -> bool:
         f"SELECT {_EXEMPT} FROM sessions s WHERE s.id = ? AND s.updated_at = ? AND s.status <> 'archived'",
         (chosen.id, to_text(chosen.updated_at)),
     )
-    return found == (0,) and scalar(db, _BENEATH, (chosen.id,)) is None
+    return found == (0,) and sessions.lives_beneath(db, chosen.id) is None
 
 
-def archive(
-    db: apsw.Connection, chosen: Leaving, by: Attribution, now: datetime
-) -> tuple[Archived, list[QueuedMessage]]:
+def archive(db: apsw.Connection, chosen: Leaving, by: Attribution, now: datetime) -> Archival:
     """Archive a chosen session unless something has happened meanwhile.  See ``sessions.archive``."""
     if not still_leaving(db, chosen):
-        return Archived.BUSY, []
+        return Archival(Archived.BUSY)
     return sessions.archive(db, chosen.id, chosen.reason, False, by, now)

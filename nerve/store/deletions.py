@@ -7,7 +7,7 @@ from attrs import frozen
 
 from nerve.domain.attribution import Attribution
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import queue, search, uploads
+from nerve.store import forks, queue, search, uploads
 from nerve.store.instants import to_text
 from nerve.store.queue import QueuedMessage
 from nerve.store.rows import insert, one, run
@@ -18,8 +18,11 @@ KEPT = timedelta(days=90)
 
 @frozen
 class Deletion:
-    """Whose conversation it was (the runtime may now forget it), what was still waiting to be answered, and the files
-    that nothing is known of any more."""
+    """``native_id`` is the conversation that its runtime may now forget; None if it had none, or a fork still needs it.
+
+    ``waiting`` are the messages that nobody will answer, ``files`` those that nothing is known of
+    any more.
+    """
 
     backend: str
     native_id: str | None
@@ -53,7 +56,7 @@ def delete(db: apsw.Connection, session_id: str, by: Attribution, now: datetime)
         deleted_at=now,
     )
     expire(db, now)
-    return Deletion(backend, native_id, waiting, files)
+    return Deletion(backend, forks.unneeded(db, native_id), waiting, files)
 
 
 def expire(db: apsw.Connection, now: datetime) -> None:

@@ -26,6 +26,7 @@ from nerve.domain.sessions import (
     TreeNode,
     check_parent,
     checked_change,
+    has_started,
 )
 from nerve.errors import ErrorCode, NerveError
 from nerve.store import event_log, queue, session_events, wakeups
@@ -43,7 +44,9 @@ _PENDING = {
         ("caused_by_actor_id", "caused_by_actor_id"),
     )
 }
-COLUMNS = ", ".join(_PENDING.get(name, name) for name in NAMES)
+# Until its first turn a fork has no conversation of its own (``forks``).
+_OWN = {"sdk_session_id": "iif(fork_pending, NULL, sdk_session_id)"}
+COLUMNS = ", ".join({**_PENDING, **_OWN}.get(name, name) for name in NAMES)
 
 _PLACE = {name: n for n, name in enumerate(NAMES)}
 _SOURCE, _STATUS, _METADATA = _PLACE["source"], _PLACE["status"], _PLACE["metadata"]
@@ -119,11 +122,16 @@ def create(
     db: apsw.Connection, draft: SessionDraft, by: Attribution, new_id: Callable[[str], str], now: datetime
 ) -> Session:
     """Add a session under a new id."""
-    session_id = new_id("session")
-    while scalar(db, "SELECT 1 FROM sessions WHERE id = ?", (session_id,)) is not None:
-        session_id = new_id("session")
+    session_id = unused_id(db, "session", new_id)
     _add(db, session_id, draft, by, now)
     return get(db, session_id)
+
+
+def unused_id(db: apsw.Connection, form: str, new_id: Callable[[str], str]) -> str:
+    session_id = new_id(form)
+    while scalar(db, "SELECT 1 FROM sessions WHERE id = ?", (session_id,)) is not None:
+        session_id = new_id(form)
+    return session_id
 
 
 def ensure_main(db: apsw.Connection, draft: SessionDraft, system_actor: str, now: datetime) -> bool:
@@ -152,7 +160,7 @@ def _add(db: apsw.Connection, session_id: str, draft: SessionDraft, by: Attribut
         created_at=now,
         updated_at=now,
     )
-    _record(db, session_id, SessionEventType.CREATED, {"source": draft.source.value}, by, now)
+    record(db, session_id, SessionEventType.CREATED, {"source": draft.source.value}, by, now)
 
 
 @frozen
@@ -173,11 +181,11 @@ def update(db: apsw.Connection, session_id: str, change: SessionChange, by: Attr
     if change.title is not UNSET and change.title != session.title:
         run(db, "UPDATE sessions SET title = ? WHERE id = ?", (change.title, session_id))
         details = {"title": change.title, "previous": session.title}
-        _record(db, session_id, SessionEventType.TITLE_CHANGED, details, by, now)
+        record(db, session_id, SessionEventType.TITLE_CHANGED, details, by, now)
     if change.model is not UNSET and change.model != session.model:
         run(db, "UPDATE sessions SET model = ? WHERE id = ?", (change.model, session_id))
         model = {"model": change.model, "previous": session.model}
-        _record(db, session_id, SessionEventType.MODEL_CHANGED, model, by, now)
+        record(db, session_id, SessionEventType.MODEL_CHANGED, model, by, now)
     if change.starred is not UNSET:
         _star(db, session, change.starred, by, now)
     return Changed(session, get(db, session_id))
@@ -188,11 +196,11 @@ def _move(db: apsw.Connection, session: Session, parent_id: str | None, by: Attr
         if scalar(db, "SELECT 1 FROM sessions WHERE id = ?", (parent_id,)) is None:
             raise NerveError(ErrorCode.PARENT_NOT_FOUND)
         check_parent(session, parent_id, _ancestors(db, parent_id))
-    elif session.status is SessionStatus.CREATED:
+    elif not has_started(session):
         raise NerveError(ErrorCode.SESSION_NOT_STARTED)
     run(db, "UPDATE sessions SET parent_session_id = ? WHERE id = ?", (parent_id, session.id))
     details = {"parent_session_id": parent_id, "previous": session.parent_session_id}
-    _record(db, session.id, SessionEventType.PARENT_CHANGED, details, by, now)
+    record(db, session.id, SessionEventType.PARENT_CHANGED, details, by, now)
 
 
 def _ancestors(db: apsw.Connection, session_id: str) -> set[str]:
@@ -209,7 +217,7 @@ def _star(db: apsw.Connection, session: Session, starred: bool, by: Attribution,
     if starred != session.starred:
         run(db, "UPDATE sessions SET starred = ? WHERE id = ?", (int(starred), session.id))
         event = SessionEventType.STARRED if starred else SessionEventType.UNSTARRED
-        _record(db, session.id, event, {}, by, now)
+        record(db, session.id, event, {}, by, now)
     if starred:
         unarchive(db, session.id, by, now)
 
@@ -229,20 +237,44 @@ def subtree(db: apsw.Connection, session_id: str) -> list[TreeNode]:
     return nodes
 
 
+def lives_beneath(db: apsw.Connection, session_id: str) -> str | None:
+    """A descendant that is not archived, looked for through archived ones."""
+    found: str | None = scalar(
+        db,
+        "WITH RECURSIVE down (id, status) AS ("
+        " SELECT id, status FROM sessions WHERE parent_session_id = ?"
+        " UNION SELECT s.id, s.status FROM down JOIN sessions s ON s.parent_session_id = down.id"
+        " WHERE down.status = 'archived')"
+        " SELECT id FROM down WHERE status <> 'archived' LIMIT 1",
+        (session_id,),
+    )
+    return found
+
+
 class Archived(Enum):
     """What came of archiving one session."""
 
     DONE = "done"
     BUSY = "busy"
+    KEPT = "kept"  # by a session beneath it
     NOT_THERE = "not_there"  # archived or deleted by somebody else meanwhile
+
+
+@frozen
+class Archival:
+    """``dropped`` are the messages that waited, ``kept_by`` a descendant that is not archived."""
+
+    outcome: Archived
+    dropped: Sequence[QueuedMessage] = ()
+    kept_by: str | None = None
 
 
 def archive(
     db: apsw.Connection, session_id: str, reason: ArchiveReason, force: bool, by: Attribution, now: datetime
-) -> tuple[Archived, list[QueuedMessage]]:
+) -> Archival:
     """Archive one session unless a turn of it is running or about to; ``force`` drops the messages that wait.
 
-    A quarantined one keeps what waits.  Returns what came of it, and the messages that were dropped.
+    A quarantined one keeps what waits.  One that came back beneath it meanwhile keeps it, whatever ``force`` says.
     The runtime's id of the conversation is kept, so that an unarchived session can go on.
     """
     found = one(
@@ -253,14 +285,16 @@ def archive(
         (session_id,),
     )
     if found is None or found[0] == SessionStatus.ARCHIVED.value:
-        return Archived.NOT_THERE, []
+        return Archival(Archived.NOT_THERE)
     if found[1] or (found[2] and not force):
-        return Archived.BUSY, []
+        return Archival(Archived.BUSY)
+    if (beneath := lives_beneath(db, session_id)) is not None:
+        return Archival(Archived.KEPT, kept_by=beneath)
     dropped = queue.refuse_all(db, session_id) if force else []
     wakeups.cancel(db, session_id, "archived", now)
     run(db, "UPDATE sessions SET status = 'archived', archived_at = ? WHERE id = ?", (to_text(now), session_id))
-    _record(db, session_id, SessionEventType.ARCHIVED, {"reason": reason.value, "force": force}, by, now)
-    return Archived.DONE, dropped
+    record(db, session_id, SessionEventType.ARCHIVED, {"reason": reason.value, "force": force}, by, now)
+    return Archival(Archived.DONE, dropped)
 
 
 def unarchive(db: apsw.Connection, session_id: str, by: Attribution, now: datetime) -> bool:
@@ -278,7 +312,7 @@ def unarchive(db: apsw.Connection, session_id: str, by: Attribution, now: dateti
         "UPDATE sessions SET status = 'idle', archived_at = NULL, quarantined = 0, updated_at = ? WHERE id = ?",
         (to_text(_first_place(db, found[1], now)), session_id),
     )
-    _record(db, session_id, SessionEventType.UNARCHIVED, {}, by, now)
+    record(db, session_id, SessionEventType.UNARCHIVED, {}, by, now)
     return True
 
 
@@ -292,7 +326,7 @@ def _first_place(db: apsw.Connection, feed: str, now: datetime) -> datetime:
     return now if newest is None else max(now, from_text(newest) + timedelta(milliseconds=1))
 
 
-def _record(
+def record(
     db: apsw.Connection,
     session_id: str,
     event: SessionEventType,
@@ -300,6 +334,7 @@ def _record(
     by: Attribution,
     now: datetime,
 ) -> None:
+    """The event of a change that somebody made."""
     session_events.record(
         db, session_id, event.value, details, actor_id=by.actor_id, caused_by_actor_id=by.cause_id, now=now
     )

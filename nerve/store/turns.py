@@ -13,7 +13,7 @@ from nerve.domain.titles import first_words
 from nerve.domain.transcript import StoredMessage
 from nerve.domain.turns import TurnState, bumps
 from nerve.errors import ErrorCode, NerveError
-from nerve.store import uploads, waiting
+from nerve.store import forks, uploads, waiting
 from nerve.store.instants import to_text
 from nerve.store.queue import QueuedMessage
 from nerve.store.rows import Shape, insert, one, run, scalar
@@ -149,8 +149,11 @@ def _placeholder_title(
     return title
 
 
-def attached(db: apsw.Connection, session_id: str, native_id: str, now: datetime) -> None:
-    """A runtime client was built for the session."""
+def attached(db: apsw.Connection, session_id: str, native_id: str, now: datetime) -> str | None:
+    """A runtime client was built for the session; the conversation that nobody needs any more now, if there is one."""
+    before = one(db, "SELECT sdk_session_id, fork_pending FROM sessions WHERE id = ?", (session_id,))
+    if before is not None and before[0] not in (None, native_id) and not before[1]:
+        _unmap(db, session_id)  # what the runtime had of it is lost, and it began afresh
     run(
         db,
         "UPDATE sessions SET status = 'active', sdk_session_id = ?, connected_at = ?, fork_pending = 0,"
@@ -158,6 +161,17 @@ def attached(db: apsw.Connection, session_id: str, native_id: str, now: datetime
         (native_id, to_text(now), session_id),
     )
     record_event(db, session_id, "started", {"sdk_session_id": native_id}, now=now)
+    return forks.unneeded(db, before[0]) if before is not None else None
+
+
+def _unmap(db: apsw.Connection, session_id: str) -> None:
+    """From here on no earlier message is a place in the runtime's conversation, so none can be forked at."""
+    for table in ("messages", "turns"):
+        run(
+            db,
+            f"UPDATE {table} SET native_turn_id = NULL WHERE session_id = ? AND native_turn_id IS NOT NULL",
+            (session_id,),
+        )
 
 
 def end(db: apsw.Connection, turn: TurnEnd, now: datetime) -> int:
@@ -183,7 +197,7 @@ def end(db: apsw.Connection, turn: TurnEnd, now: datetime) -> int:
     if turn.native_turn_id is not None:
         run(
             db,
-            "UPDATE messages SET native_turn_id = ? WHERE turn_id = ? AND role = 'user'",
+            "UPDATE messages SET native_turn_id = ? WHERE id = (SELECT user_message_id FROM turns WHERE id = ?)",
             (turn.native_turn_id, turn.turn_id),
         )
     run(db, "UPDATE sessions SET status = ? WHERE id = ?", (turn.status, turn.session_id))
@@ -276,9 +290,11 @@ def moved_to_backend(db: apsw.Connection, session_id: str, backend: str, now: da
     before = scalar(db, "SELECT backend FROM sessions WHERE id = ?", (session_id,))
     run(
         db,
-        "UPDATE sessions SET backend = ?, backend_reason = NULL, sdk_session_id = NULL WHERE id = ?",
+        "UPDATE sessions SET backend = ?, backend_reason = NULL, sdk_session_id = NULL, fork_pending = 0,"
+        " fork_turn = NULL WHERE id = ?",
         (backend, session_id),
     )
+    _unmap(db, session_id)
     record_event(db, session_id, "backend_changed", {"backend": backend, "previous": before}, now=now)
 
 

@@ -23,6 +23,7 @@ from nerve.contract.unset import Unset
 from nerve.domain.answers import PersonsAnswer
 
 MAX_FRAME_BYTES = 1024 * 1024
+ANCHOR_PREFIX = "msg-"
 UNSUPPORTED_DATA, TOO_BIG = 1003, 1009
 
 
@@ -55,6 +56,20 @@ class Stop:
 
 
 @frozen
+class Fork:
+    """``at_message_id`` is the number of a message, as text; None forks the session as a whole."""
+
+    session_id: str
+    at_message_id: str | None
+    title: str | None
+
+
+@frozen
+class Resume:
+    session_id: str
+
+
+@frozen
 class Answer:
     session_id: str
     interaction_id: str
@@ -67,7 +82,7 @@ class Close:
     reason: str
 
 
-Command = Send | Bind | Submit | Stop | Answer | Close
+Command = Send | Bind | Submit | Stop | Fork | Resume | Answer | Close
 
 
 @define
@@ -115,8 +130,11 @@ class Conversation:
                 return
             case AnswerInteractionFrame():
                 yield Answer(frame.session_id, frame.interaction_id, _answer(frame))
-            case ForkFrame(session_id=session_id) | ResumeFrame(session_id=session_id):
-                yield self._error(f"{frame.type} is not available in this version", session_id)
+            case ForkFrame(session_id=session_id, at_message_id=anchor, title=title):
+                plain = anchor.removeprefix(ANCHOR_PREFIX) if isinstance(anchor, str) else None
+                yield Fork(session_id, plain, title or None)
+            case ResumeFrame(session_id=session_id):
+                yield Resume(session_id)
 
     def _message(self, frame: MessageFrame) -> Iterator[Command]:
         if frame.session_id != self.bound:

@@ -19,17 +19,20 @@ from nerve.contract.generated.frames_server import (
     SessionSwitchedFrame,
 )
 from nerve.contract.unset import UNSET
+from nerve.domain import attribution
 from nerve.domain.answers import BadAnswer
+from nerve.domain.forks import message_number
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime.announce import publish_queue
 from nerve.runtime.binding import Binding
+from nerve.runtime.branching import Branching
 from nerve.runtime.hub import ACCOUNT_DISABLED
 from nerve.runtime.interactions import UnknownInteraction
 from nerve.runtime.outbox import TOO_SLOW, Outbox
 from nerve.runtime.reception import NewMessage
 from nerve.runtime.supervisor import Supervisor
 from nerve.services import Services
-from nerve.ws.conversation import Answer, Bind, Close, Command, Conversation, Send, Stop, Submit
+from nerve.ws.conversation import Answer, Bind, Close, Command, Conversation, Fork, Resume, Send, Stop, Submit
 
 FIRST_SESSION = "main"
 TRY_AGAIN = 1013
@@ -164,6 +167,8 @@ class _Talk:
                 if session_id not in self._stopping:
                     self._stopping.add(session_id)
                     self._supervisor.stops.stop_soon(session_id, self._caller, partial(self._stopped, session_id))
+            case Fork() | Resume():
+                await self._branch(command)
             case Answer():
                 await self._answer(command)
             case Close(code, reason):
@@ -240,6 +245,17 @@ class _Talk:
             self._send(
                 ErrorFrame(session_id=submit.session_id, error=_words(error), client_msg_id=submit.client_msg_id)
             )
+
+    async def _branch(self, command: Fork | Resume) -> None:
+        branching, by = Branching(self._supervisor), attribution.of(self._caller)
+        try:
+            match command:
+                case Fork(session_id, anchor, title):
+                    await branching.fork(session_id, message_number(anchor), title, by, sender=self.outbox)
+                case Resume(session_id):
+                    await branching.resume(session_id, by, sender=self.outbox)
+        except NerveError as error:
+            self._send(ErrorFrame(session_id=command.session_id, error=_words(error)))
 
     async def _answer(self, command: Answer) -> None:
         session_id = command.session_id

@@ -129,6 +129,9 @@ class PuppetAdapter:
                 await self.closing()
             puppet.closed = True
 
+    async def forget_session(self, session_id: str) -> None:
+        pass
+
     async def forget(self, native_id: str) -> None:
         self.forgotten.append(native_id)
 

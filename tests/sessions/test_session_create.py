@@ -140,6 +140,9 @@ class Late:
     def open(self, session: SessionSpec) -> AbstractAsyncContextManager[AgentClient]:
         return self._inner.open(session)
 
+    async def forget_session(self, session_id: str) -> None:
+        await self._inner.forget_session(session_id)
+
     async def forget(self, native_id: str) -> None:
         await self._inner.forget(native_id)
 

@@ -1,7 +1,7 @@
 """The scripted runtime behind the adapter protocol: opening, resuming, forking and forgetting its conversations."""
 
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
 import trio
@@ -10,7 +10,7 @@ from attrs import define, field
 from nerve.adapters.protocol import AgentClient, Availability, Capabilities, RuntimeGone, SessionSpec
 from nerve.adapters.scripted.client import ScriptedClient
 from nerve.adapters.scripted.conversation import Conversations, UnknownTurn
-from nerve.adapters.scripted.files import plan_file
+from nerve.adapters.scripted.files import FileProblem, delete, plan_file
 from nerve.adapters.scripted.source import PlaySource
 from nerve.effects import Effects
 
@@ -55,6 +55,11 @@ class ScriptedAdapter:
         Raises RuntimeGone if the record can't be kept, or if a fork names a turn that the conversation doesn't have.
         """
         return self._opened(session)
+
+    async def forget_session(self, session_id: str) -> None:
+        """Remove its plan."""
+        with suppress(FileProblem):  # there is none, or something stands there that no play wrote
+            await self._effects.blocking(delete, plan_file(self._plans, session_id))
 
     async def forget(self, native_id: str) -> None:
         """Remove a conversation's record; one that is not there is fine."""

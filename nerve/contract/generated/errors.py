@@ -62,6 +62,10 @@ class ErrorCode(StrEnum):
     PARENT_CYCLE = 'parent_cycle'
     PARENT_NOT_FOUND = 'parent_not_found'
     SESSION_NOT_STARTED = 'session_not_started'
+    MESSAGE_NOT_FOUND = 'message_not_found'
+    NOT_FORKABLE = 'not_forkable'
+    ANCHOR_NOT_MAPPED = 'anchor_not_mapped'
+    NOT_RESUMABLE = 'not_resumable'
     EMPTY_QUERY = 'empty_query'
     BAD_SCOPE = 'bad_scope'
     QUEUE_ENTRY_NOT_FOUND = 'queue_entry_not_found'
@@ -134,6 +138,10 @@ ERRORS: dict[ErrorCode, ErrorSpec] = {
     ErrorCode.PARENT_CYCLE: ErrorSpec(400, ErrorKind.DETAIL, "A session can't be its own ancestor."),
     ErrorCode.PARENT_NOT_FOUND: ErrorSpec(404, ErrorKind.DETAIL, 'Parent session not found'),
     ErrorCode.SESSION_NOT_STARTED: ErrorSpec(409, ErrorKind.DETAIL, "A session that has not run yet can't be moved to another parent."),
+    ErrorCode.MESSAGE_NOT_FOUND: ErrorSpec(404, ErrorKind.DETAIL, 'The session has no such message.'),
+    ErrorCode.NOT_FORKABLE: ErrorSpec(409, ErrorKind.DETAIL, 'The session has no conversation yet that could be forked; one of its turns has to end first.'),
+    ErrorCode.ANCHOR_NOT_MAPPED: ErrorSpec(409, ErrorKind.DETAIL, "The agent's conversation can't be forked at this message; choose another one or fork the session as a whole."),
+    ErrorCode.NOT_RESUMABLE: ErrorSpec(400, ErrorKind.DETAIL, 'The session has no conversation that could be resumed.'),
     ErrorCode.EMPTY_QUERY: ErrorSpec(400, ErrorKind.DETAIL, 'The text to search for is empty.'),
     ErrorCode.BAD_SCOPE: ErrorSpec(422, ErrorKind.CODE, 'The scope is turn, all or force.'),
     ErrorCode.QUEUE_ENTRY_NOT_FOUND: ErrorSpec(404, ErrorKind.CODE, 'No such entry in the queue.'),

@@ -90,6 +90,15 @@ class SessionsEventsParams:
 
 
 @frozen(kw_only=True)
+class NewFork:
+    """sessions.fork of spec/."""
+
+    source_session_id: str
+    at_message_id: str | None = field(default=None)
+    title: str | None = field(default=None, metadata={'max_length': 500})
+
+
+@frozen(kw_only=True)
 class SessionsGetParams:
     """Parameters of sessions.get."""
 
@@ -129,6 +138,13 @@ class SessionsMessagesParams:
     session_id: str
     limit: int = field(default=100, metadata={'minimum': 1, 'maximum': 1000, 'clamp': True})
     before_id: int | Unset = field(default=UNSET, metadata={'minimum': 0, 'maximum': 9007199254740991, 'clamp': True})
+
+
+@frozen(kw_only=True)
+class SessionsResumeParams:
+    """Parameters of sessions.resume."""
+
+    session_id: str
 
 
 @frozen(kw_only=True)
@@ -319,6 +335,24 @@ SESSIONS_EVENTS: Route[SessionsEventsParams, NoBody, EventList] = Route(
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION},
 )
 
+SESSIONS_FORK: Route[NoParams, NewFork, Session] = Route(
+    operation_id='sessions.fork',
+    method='POST',
+    path='/api/sessions/fork',
+    params=NoParams,
+    body=NewFork,
+    body_required=True,
+    replies={200: Session},
+    kind=ReplyKind.JSON,
+    auth=AuthPolicy.ANY,
+    refusal=ErrorCode.PERSON_REQUIRED,
+    modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
+    work=Work.WRITE,
+    any_host=False,
+    headers=(),
+    errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.MESSAGE_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.NOT_FORKABLE: ErrorKind.DETAIL, ErrorCode.ANCHOR_NOT_MAPPED: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
+)
+
 SESSIONS_GET: Route[SessionsGetParams, NoBody, Session] = Route(
     operation_id='sessions.get',
     method='GET',
@@ -371,6 +405,24 @@ SESSIONS_MESSAGES: Route[SessionsMessagesParams, NoBody, MessagePage] = Route(
     any_host=False,
     headers=(),
     errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION},
+)
+
+SESSIONS_RESUME: Route[SessionsResumeParams, NoBody, Session] = Route(
+    operation_id='sessions.resume',
+    method='POST',
+    path='/api/sessions/{session_id}/resume',
+    params=SessionsResumeParams,
+    body=NoBody,
+    body_required=False,
+    replies={200: Session},
+    kind=ReplyKind.JSON,
+    auth=AuthPolicy.ANY,
+    refusal=ErrorCode.PERSON_REQUIRED,
+    modes=frozenset({AuthMode.LOCAL, AuthMode.EXTERNAL}),
+    work=Work.WRITE,
+    any_host=False,
+    headers=(),
+    errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.DETAIL, ErrorCode.NOT_RESUMABLE: ErrorKind.DETAIL, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
 )
 
 SESSIONS_STATUS: Route[SessionsStatusParams, NoBody, SessionState] = Route(

@@ -171,3 +171,7 @@ CREATE INDEX message_uploads_upload ON message_uploads (upload_id);
 
 -- Messages with files: few, and looked through when a session goes whose files a fork still shows.
 CREATE INDEX messages_with_files ON messages (session_id) WHERE role = 'user' AND blocks IS NOT NULL;
+
+-- Who still needs a conversation of a runtime: the session that owns it, and forks of that which have not run yet
+-- (fork_pending: sdk_session_id is then the conversation to branch, fork_turn where; nerve/store/forks.py).
+CREATE INDEX sessions_native ON sessions (sdk_session_id) WHERE sdk_session_id IS NOT NULL;
