@@ -20,8 +20,7 @@ KEPT = timedelta(days=90)
 class Deletion:
     """``native_id`` is the conversation that its runtime may now forget; None if it had none, or a fork still needs it.
 
-    ``waiting`` are the messages that nobody will answer, ``files`` those that nothing is known of
-    any more.
+    ``waiting`` are the messages that nobody will answer, ``files`` those that nothing is known of any more.
     """
 
     backend: str

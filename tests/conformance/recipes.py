@@ -138,6 +138,7 @@ TAMED: Mapping[str, Callable[[Subject], dict[str, Any]]] = {
     "auth.login": lambda subject: {"username": subject.unique("nobody-")},
     "chat.send": lambda subject: {"session_id": NOWHERE},
     "scheduling.run_later": lambda subject: {"session_id": NOWHERE},
+    "sessions.fork": lambda subject: {"source_session_id": NOWHERE},
 }
 
 
@@ -164,6 +165,31 @@ async def _change_password(subject: Subject, call: Call) -> Request:
 
 async def _create_account(subject: Subject, call: Call) -> Request:
     return Request(subject.owner, call.id, body={**example_of(call), "username": subject.unique("bob-")})
+
+
+async def started_session(subject: Subject, *steps: str) -> str:
+    """One that has run a turn of these steps."""
+    session_id = await new_session(subject.owner)
+    body = {"message": script(*steps or ("say: hello",)), "session_id": session_id}
+    await subject.owner.ok("chat.send", body)
+    return session_id
+
+
+async def newest_message(subject: Subject, session_id: str) -> str:
+    page = await subject.owner.ok("sessions.messages", path={"session_id": session_id})
+    return str(page["messages"][-1]["id"])
+
+
+async def _fork(subject: Subject, call: Call) -> Request:
+    session_id = await started_session(subject)
+    named = {"source_session_id": session_id, "at_message_id": await newest_message(subject, session_id)}
+    return Request(subject.owner, call.id, body={**example_of(call), **named})
+
+
+async def _resume(subject: Subject, call: Call) -> Request:
+    session_id = await started_session(subject)
+    await subject.owner.ok("sessions.archive", path={"session_id": session_id})
+    return Request(subject.owner, call.id, {"session_id": session_id})
 
 
 async def _cancel(subject: Subject, call: Call) -> Request:
@@ -234,6 +260,8 @@ SPECIAL: Mapping[str, Callable[[Subject, Call], Awaitable[Request]]] = {
     "accounts.create": _create_account,
     "accounts.change_password": _change_password,
     "queue.cancel": _cancel,
+    "sessions.fork": _fork,
+    "sessions.resume": _resume,
     "search.sessions": _search,
     "files.diff": _changed_file,
     "files.upload": _upload,

@@ -135,6 +135,29 @@ async def rename(subject: Subject) -> Frame:
         return await talk.until("session_updated")
 
 
+async def fork_a_session(subject: Subject) -> Frame:
+    async with talking(subject) as talk:
+        await talk.say(script("say: hello"))
+        await talk.until("done")
+        await talk.send("fork", title="My Fork")
+        return await talk.until("session_forked")
+
+
+async def archive_a_session(subject: Subject) -> Frame:
+    async with talking(subject) as talk:
+        await subject.owner.ok("sessions.archive", path={"session_id": talk.session_id})
+        return await talk.until("session_archived")
+
+
+async def resume_a_session(subject: Subject) -> Frame:
+    async with talking(subject) as talk:
+        await talk.say(script("say: hello"))
+        await talk.until("done")
+        await subject.owner.ok("sessions.archive", path={"session_id": talk.session_id}, query={"force": "true"})
+        await talk.send("resume")
+        return await talk.until("session_resumed")
+
+
 async def ping(subject: Subject) -> Frame:
     async with talking(subject) as talk:
         await talk.socket.send_json({"type": "ping"})
@@ -235,5 +258,8 @@ SCENARIOS: Mapping[tuple[str, str], FrameScenario] = {
     ("session_running", "a turn ended"): FrameScenario(end_a_turn),
     ("queue_update", "one waits, one began"): FrameScenario(one_waits_one_begins),
     ("session_updated", "title"): FrameScenario(rename),
+    ("session_forked", "forked"): FrameScenario(fork_a_session),
+    ("session_resumed", "resumed"): FrameScenario(resume_a_session),
+    ("session_archived", "archived"): FrameScenario(archive_a_session),
     ("pong", "pong"): FrameScenario(ping),
 }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.conformance.recipes import NOWHERE, queued_behind, upload
+from tests.conformance.recipes import NOWHERE, newest_message, queued_behind, started_session, upload
 from tests.conformance.scenarios_people import changed, on
 from tests.conformance.subject import Local, Scenario, SocketTalk, Subject, new_person, new_session, script
 from tests.spec_client import Answer
@@ -37,6 +37,28 @@ async def put_under_itself(subject: Subject) -> Answer:
 async def move_before_it_has_run(subject: Subject) -> Answer:
     session_id = await new_session(subject.owner)
     return await subject.owner.call("sessions.update", {"parent_session_id": "main"}, path={"session_id": session_id})
+
+
+async def fork_at(subject: Subject, session_id: str, message_id: str | None) -> Answer:
+    return await subject.owner.call("sessions.fork", {"source_session_id": session_id, "at_message_id": message_id})
+
+
+async def fork_at_no_such_message(subject: Subject) -> Answer:
+    return await fork_at(subject, await started_session(subject), NOWHERE)
+
+
+async def fork_what_has_not_run(subject: Subject) -> Answer:
+    return await fork_at(subject, await new_session(subject.owner), None)
+
+
+async def fork_at_an_unmapped_message(subject: Subject) -> Answer:
+    session_id = await started_session(subject, "say: hello", "unmapped: true")
+    return await fork_at(subject, session_id, await newest_message(subject, session_id))
+
+
+async def resume_what_has_not_run(subject: Subject) -> Answer:
+    session_id = await new_session(subject.owner)
+    return await subject.owner.call("sessions.resume", path={"session_id": session_id})
 
 
 async def delete_main(subject: Subject) -> Answer:
@@ -177,6 +199,11 @@ SCENARIOS: Mapping[Documented, Scenario] = {
     on("sessions.update", "parent_cycle"): Scenario(put_under_itself),
     on("sessions.update", "parent_not_found"): changed("sessions.update", parent_session_id=NOWHERE),
     on("sessions.update", "session_not_started"): Scenario(move_before_it_has_run),
+    on("sessions.fork", "session_not_found"): changed("sessions.fork", source_session_id=NOWHERE),
+    on("sessions.fork", "message_not_found"): Scenario(fork_at_no_such_message),
+    on("sessions.fork", "not_forkable"): Scenario(fork_what_has_not_run),
+    on("sessions.fork", "anchor_not_mapped"): Scenario(fork_at_an_unmapped_message),
+    on("sessions.resume", "not_resumable"): Scenario(resume_what_has_not_run),
     on("sessions.delete", "main_is_permanent"): Scenario(delete_main),
     on("sessions.archive", "main_is_permanent"): Scenario(archive_main),
     on("sessions.stop", "bad_scope"): changed("sessions.stop", scope="gently"),

@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.conftest import Opening, marked
 from tests.conformance.scenarios_frames import REMOVALS, SCENARIOS, talking
 from tests.conformance.subject import Local, Start, Subject, new_session
-from tests.contract.spec_reader import CLIENT, SERVER
+from tests.contract.spec_reader import CLIENT, ERRORS, SERVER
 from tests.spec_frames import FUTURE
 
 # What only a later part can provoke: it takes a model to sum up a plan.
@@ -42,7 +42,19 @@ def test_frames_of_later_parts_are_told_apart() -> None:
 
 @pytest.mark.req("WS-29", "WS-30", "WS-31", "WS-32", "WS-33", "WS-34", "WS-35", "WS-36", "WS-40", "WS-43", "WS-45")
 @pytest.mark.req(
-    "WS-39", "WS-46", "WS-47", "WS-51", "WS-54", "WS-58", "WS-66", "WS-76", "AGENT-02", "AGENT-15", "AGENT-17"
+    "WS-39",
+    "WS-46",
+    "WS-55",
+    "WS-56",
+    "WS-47",
+    "WS-51",
+    "WS-54",
+    "WS-58",
+    "WS-66",
+    "WS-76",
+    "AGENT-02",
+    "AGENT-15",
+    "AGENT-17",
 )
 @pytest.mark.req("WS-57", "WS-67", "WS-69", "WS-70", "WS-71")
 @pytest.mark.parametrize("promised", [marked(p, _why(p)) for p in sorted(PROMISED)], ids="-".join)
@@ -66,7 +78,6 @@ async def test_each_way_out_of_the_queue_is_told(reason: str, opening: Opening) 
 # --- what a client sends ------------------------------------------------------------------------------------------
 
 # What comes of each example of a client's frame: the type of the answer, and of an error its text.
-UNAVAILABLE = "{} is not available in this version"
 ANSWERS: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("message", "plain"): ("session_running", None),
     ("message", "with everything"): ("error", "file_not_found"),  # which nobody has uploaded
@@ -75,8 +86,8 @@ ANSWERS: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("switch_session", "return"): ("session_switched", None),
     ("agent_subscribe", "follow"): ("error", "agent_not_found"),
     ("agent_unsubscribe", "leave"): ("pong", None),  # nothing of its own: the ping after it is answered first
-    ("fork", "at a message"): ("error", UNAVAILABLE.format("fork")),
-    ("resume", "resume"): ("error", UNAVAILABLE.format("resume")),
+    ("fork", "at a message"): ("error", ERRORS["message_not_found"]["message"]),
+    ("resume", "resume"): ("error", ERRORS["not_resumable"]["message"]),
     ("answer_interaction", "an answer"): ("error", "interaction_not_found"),
     ("answer_interaction", "a refusal"): ("error", "interaction_not_found"),
     ("ping", "ping"): ("pong", None),

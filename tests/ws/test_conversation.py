@@ -16,6 +16,8 @@ from nerve.ws.conversation import (
     Close,
     Command,
     Conversation,
+    Fork,
+    Resume,
     Send,
     Stop,
     Submit,
@@ -116,11 +118,22 @@ def test_frames_of_later_parts_are_answered_with_an_error_of_their_own() -> None
     subscribe = {"type": "agent_subscribe", "session_id": "s", "agent_id": "ag_1"}
     assert said(subscribe) == [error("agent_not_found", "s")]
     assert said({**subscribe, "type": "agent_unsubscribe"}) == []
-    for kind in ("fork", "resume"):
-        (command,) = said({"type": kind, "session_id": "s"})
-        assert isinstance(command, Send)
-        assert isinstance(command.frame, ErrorFrame)
-        assert command.frame.session_id == "s"
+
+
+@pytest.mark.req("WS-19")
+def test_a_fork_is_made_whole_or_at_a_message_named_either_way() -> None:
+    fork = {"type": "fork", "session_id": "s"}
+    assert said(fork) == [Fork("s", None, None)]
+    assert said({**fork, "at_message_id": None, "title": None}) == [Fork("s", None, None)]
+    assert said({**fork, "at_message_id": "42", "title": "Mine"}) == [Fork("s", "42", "Mine")]
+    assert said({**fork, "at_message_id": "msg-42"}) == [Fork("s", "42", None)]
+    assert said({**fork, "at_message_id": 42}) == [error("bad_frame")]
+    assert said({**fork, "title": "x" * 501}) == [error("bad_frame")]
+
+
+@pytest.mark.req("WS-20")
+def test_a_resume_leaves_the_binding() -> None:
+    assert said({"type": "resume", "session_id": "s"}) == [Resume("s")]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +226,8 @@ def test_nothing_that_a_client_says_breaks_the_conversation(kind: str, fields: d
         match command:
             case Submit(session_id=session_id, content=content):
                 assert (session_id, content) == (fields["session_id"], fields["content"])
-            case Bind(session_id=session_id) | Stop(session_id=session_id):
+            case Bind() | Stop() | Fork() | Resume():
+                session_id = command.session_id
                 assert session_id == fields["session_id"]
             case Close():
                 raise AssertionError("nothing small closes a socket")
