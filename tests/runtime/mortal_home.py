@@ -23,12 +23,16 @@ class Killed(Exception):
 
 @define(eq=False)
 class MortalDatabase:
-    """``fatal`` more writes are committed; the last one's outcome is never heard of."""
+    """``fatal`` more writes are committed; the last one's outcome is never heard of.
+
+    ``last`` is called at the moment of death, and has to leave its caller alone.
+    """
 
     _inner: InlineDatabase
     fatal: int | None = None
     writes: int = 0
     died_at: float | None = None
+    last: Callable[[], None] = lambda: None
 
     @property
     def dead(self) -> bool:
@@ -37,6 +41,7 @@ class MortalDatabase:
     def die(self) -> None:
         if self.died_at is None:
             self.died_at = trio.current_time()
+            self.last()
 
     def _live(self) -> None:
         if self.dead:
@@ -96,6 +101,12 @@ class Life:
     def kill(self) -> None:
         """From here on nothing is written or heard of; leave the block next."""
         self.mortal.die()
+
+    async def kill_within(self, writes: int, seconds: float) -> None:
+        """Kill it after so many more writes, or after so long."""
+        self.mortal.fatal = self.mortal.writes + writes if writes else 0
+        await trio.sleep(seconds)
+        self.kill()
 
     def witness(self, *session_ids: str) -> Witness:
         witness = Witness(lambda: not self.mortal.dead)
