@@ -30,6 +30,8 @@ _end = st.one_of(
 )
 _go = st.one_of(
     st.tuples(st.just("create")),
+    st.tuples(st.just("fork"), _session, _pick),
+    st.tuples(st.just("resume"), _session, st.none()),
     st.tuples(st.just("bind"), _client, _session, st.booleans()),
     st.tuples(st.just("drop"), _client),
     st.tuples(st.just("restart"), _writes | st.just("shutdown")),
@@ -58,6 +60,7 @@ async def play_all(database: InlineDatabase, directory: Path, actions: list[Acti
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.req("SESS-29", "WS-74", "WS-75")
 @settings(max_examples=amount(20, 3000))
 @given(ACTIONS)
