@@ -178,14 +178,14 @@ class HttpShell(Generic[S]):
         head, body = exchange.head, exchange.body
         keep = body.finished or await body.settle()
         headers = [*reply.headers, (b"x-request-id", head.request_id.encode("ascii")), *self._cors.headers(head)]
+        if not keep and body.http1:
+            headers.append((b"connection", b"close"))
         if reply.stream is not None:
             return await self._deliver_stream(exchange, reply.status, headers, reply.stream, send)
         if reply.file is not None:
             return await deliver_file(reply.status, headers, reply.file, send, head_only=head.method == "HEAD")
         if reply.status != 204:
             headers.append((b"content-length", b"%d" % len(reply.content)))
-        if not keep and body.http1:
-            headers.append((b"connection", b"close"))
         content = b"" if head.method == "HEAD" else reply.content
         try:
             await send({"type": "http.response.start", "status": reply.status, "headers": headers})

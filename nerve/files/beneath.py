@@ -70,7 +70,7 @@ class Tree:
 
     @contextmanager
     def directory(self, parts: tuple[str, ...], *, create: bool = False) -> Iterator[int]:
-        """The open directory; with ``create`` made if it is missing, its parents too.
+        """The open directory; with ``create`` made, and on disk, if it is missing, its parents too.
 
         Raises Barred, and OSError (FileNotFoundError where nothing is).
         """
@@ -138,6 +138,7 @@ def _enter(parent: int, name: str, path: Path, *, create: bool) -> int:
     if create:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=parent)
+            os.fsync(parent)
     try:
         return os.open(name, DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
     except OSError:

@@ -2,7 +2,9 @@
 
 from contextlib import aclosing
 from functools import partial
+from pathlib import Path
 
+from nerve.config import Config
 from nerve.contract.caller import Caller
 from nerve.contract.generated.files import (
     FILES_DIFF,
@@ -70,15 +72,20 @@ async def upload(services: Services, caller: Caller, params: FilesUploadParams, 
 async def uploaded(services: Services, caller: Caller, params: FilesUploadedParams, body: NoBody) -> FileReply:
     file, opened = await _uploads(services).open(params.file_id)
     shown = file.kind == AttachmentKind.IMAGE
-    return _reply(services, opened, file.filename, file.media_type, inline=shown)
+    # The type that a sender claims could make a script of it.
+    return _reply(services, opened, file.filename, file.media_type if shown else UNKNOWN_TYPE, inline=shown)
 
 
 async def download(services: Services, caller: Caller, params: FilesDownloadParams, body: NoBody) -> FileReply:
-    paths = services.config.paths
-    closed = (paths.home, *paths.layers)
-    downloads = Downloads(services.database, services.effects, services.config.workspace, closed)
+    downloads = Downloads(services.database, services.effects, services.config.workspace, _closed(services.config))
     opened = await downloads.open(params.path)
     return _reply(services, opened, file_name(params.path), UNKNOWN_TYPE)
+
+
+def _closed(config: Config) -> tuple[Path, ...]:
+    """What is the server's own: its home, the configuration of this machine, its private key."""
+    key = config.gateway.ssl.key
+    return (config.paths.home, *config.paths.layers, *(() if key is None else (key,)))
 
 
 def _reply(

@@ -28,7 +28,6 @@ async def files_of(body: BodyStream) -> AsyncGenerator[FilePiece, None]:
             _boundary(body.content_type),
             max_header_size=MOST_HEADER,
             max_segment_count=MOST_PARTS,
-            strict=True,
         )
         async for part in body.parts:
             for event in parser.parse(part):
@@ -49,8 +48,8 @@ async def files_of(body: BodyStream) -> AsyncGenerator[FilePiece, None]:
 
 def _boundary(content_type: str) -> str:
     boundary = parse_options_header(content_type)[1].get("boundary", "")
-    if not 0 < len(boundary) <= LONGEST_BOUNDARY:
-        raise _unfit("multipart_invalid", "The content type names no boundary.")
+    if not (boundary.isascii() and 0 < len(boundary) <= LONGEST_BOUNDARY):
+        raise _unfit("multipart_invalid", "The content type names no usable boundary.")
     return str(boundary)
 
 

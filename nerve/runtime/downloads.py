@@ -16,7 +16,7 @@ _NOTHING = (Obstacle.NO_FILE, Obstacle.NO_DIRECTORY)
 
 @frozen(eq=False)
 class Downloads:
-    """``_closed`` is served by no name: the server's own directory and its configuration."""
+    """``_closed`` is served by no name."""
 
     _database: Database
     _effects: Effects
