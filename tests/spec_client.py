@@ -125,12 +125,17 @@ def _success(operation_id: str, reply: Reply, where: str) -> Documented:
     media_type = media_type_of(operation_id, reply.status)
     _require(media_type in ("*/*", reply.media_type), f"it is no {media_type}", where)
     _require("retry-after" not in reply.headers, "a success has nothing to retry", where)
-    body = reply.json if media_type == "application/json" else reply.text
+    body = reply.json if media_type == "application/json" else _text(media_type, reply)
     found = list(body_complaints(operation_id, reply.status, body))
     if media_type == "text/event-stream":
         found += event_complaints(body)
     _require(not found, "; ".join(found), where)
     return Documented(operation_id, reply.status)
+
+
+def _text(media_type: str, reply: Reply) -> str:
+    """What is no text is any string."""
+    return reply.text if media_type.startswith("text/") else reply.body.decode("latin-1")
 
 
 def _error(operation_id: str, reply: Reply, where: str) -> Documented:
