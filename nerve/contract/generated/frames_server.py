@@ -657,7 +657,7 @@ SERVER_FRAME_PARTS: dict[str, int | Literal['later']] = {
     'notification': 'later',
     'notification_answered': 'later',
     'notification_expired': 'later',
-    'answer_injected': 3,
+    'answer_injected': 'later',
     'pong': 1,
 }
 
