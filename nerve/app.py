@@ -232,6 +232,7 @@ def _limits(config: Config) -> Limits:
         client_idle_seconds=idle or float("inf"),
         silence_seconds=silence or float("inf"),
         quiet_after_minutes=agent.subagents.quiet_after_minutes,
+        transcript_item_bytes=agent.subagents.transcript_item_max_bytes,
     )
 
 

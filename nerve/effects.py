@@ -28,6 +28,7 @@ ID_FORMS = {
     "tool_use": ("toolu_", 16),
     "native": ("", 32),
     "upload": ("", 16),
+    "task": ("a", 16),
     "generation": ("", 16),
     "interaction": ("", UUID_CHARACTERS),
 }

@@ -52,12 +52,16 @@ __all__ = [
 
 @frozen
 class Capabilities:
-    """AgentCapabilities of the contract, less ``quiet_after_minutes``, which is configuration."""
+    """AgentCapabilities of the contract, less ``quiet_after_minutes``, which is configuration.
+
+    ``messaging``: its agents can be written to, also when they have ended.
+    """
 
     stop_task: bool = True
     transcript: bool = True
     output: bool = True
     interrupt_spares_background: bool = True
+    messaging: bool = False
 
 
 class TurnStatus(StrEnum):
@@ -268,7 +272,7 @@ class TurnSource(StrEnum):
     HOOK = "hook"
     WORKFLOW = "workflow"
     NOTIFICATION = "notification"
-    SETTLED = "settled"  # no prompt: background work has settled, and the orchestrator goes on by itself
+    AUTO = "auto"  # no prompt: background work has settled, and the orchestrator goes on by itself
 
 
 @frozen

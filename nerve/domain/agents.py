@@ -24,6 +24,16 @@ NOTEWORTHY = {
     AgentStatus.INTERRUPTED: AgentAttention.INTERRUPTED,
     AgentStatus.LOST: AgentAttention.LOST,
 }
+# Causes of a stop that say that the house ended it, not a person: it then was interrupted, not stopped.
+INTERRUPTING = frozenset(
+    {
+        AgentEndReason.PROCESS_ENDED,
+        AgentEndReason.GATEWAY_RESTART,
+        AgentEndReason.FORCE_STOP,
+        AgentEndReason.MODEL_SWITCH,
+        AgentEndReason.ARCHIVED,
+    }
+)
 UNCONFIRMED_SECONDS = 10.0
 LABEL_COMMAND = 60
 ACTIVITY, SUMMARY, PREVIEW = 120, 500, 500
@@ -184,7 +194,28 @@ def ended(
         result_preview=None if result is None else result[:PREVIEW],
         ended_at=now,
         last_activity_at=now,
+        workflow=_final(record.workflow, status),
     )
+
+
+def _final(workflow: dict[str, Any] | None, status: AgentStatus) -> dict[str, Any] | None:
+    """A progress tree that says no more that it runs."""
+    if workflow is None or workflow["status"] != "running":
+        return workflow
+    known = {AgentStatus.COMPLETED: "completed", AgentStatus.FAILED: "failed"}
+    return {**workflow, "status": known.get(status, "stopped")}
+
+
+def stopped(record: AgentRecord) -> tuple[AgentStatus, AgentEndReason]:
+    """What one became that the runtime says was stopped."""
+    cause = record.stop_cause or AgentEndReason.UNKNOWN_STOP
+    return AgentStatus.INTERRUPTED if cause in INTERRUPTING else AgentStatus.STOPPED, cause
+
+
+def interrupted(record: AgentRecord, reason: AgentEndReason, now: datetime) -> AgentRecord:
+    """The runtime that it lived in is gone."""
+    cause = record.stop_cause if record.stop_cause in INTERRUPTING else None
+    return ended(record, AgentStatus.INTERRUPTED, cause or reason, now)
 
 
 def acknowledged(record: AgentRecord, now: datetime) -> AgentRecord:

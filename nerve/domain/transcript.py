@@ -43,9 +43,9 @@ class Transcript:
             transcript.lead(source)
         return transcript
 
-    def lead(self, kind: str) -> None:
+    def lead(self, kind: str, **facts: Any) -> None:
         """Mark what started the turn, before everything it says."""
-        self._lead = {"type": kind}
+        self._lead = {"type": kind, **facts}
 
     def text(self, piece: str) -> None:
         self._extend("text", piece)
@@ -78,6 +78,13 @@ class Transcript:
 
     def model_changed(self, before: str, after: str, downgrade: bool) -> None:
         self._blocks.append({"type": "model_change", "from": before, "to": after, "downgrade": downgrade})
+
+    def workflow(self, tool_use_id: str, tree: dict[str, Any]) -> None:
+        """The newest progress tree of the workflow that this call started."""
+        for block in reversed(self._blocks):
+            if block.get("tool_use_id") == tool_use_id:
+                block["workflow"] = tree
+                return
 
     def close_tools(self) -> None:
         """A tool call that the turn's end cut off has a result too: that it was interrupted."""
@@ -114,6 +121,9 @@ def replay(frames: Iterable[Mapping[str, Any]]) -> Transcript:
         match frame["type"]:
             case "wakeup":
                 transcript.lead("wakeup")
+            case "auto_turn":
+                known = ("triggers", "more")
+                transcript.lead("auto", **{key: frame[key] for key in known if key in frame})
             case "token":
                 transcript.text(frame["content"])
             case "thinking":
@@ -122,6 +132,8 @@ def replay(frames: Iterable[Mapping[str, Any]]) -> Transcript:
                 transcript.tool_started(frame["tool_use_id"], frame["tool"], frame["input"])
             case "tool_result":
                 transcript.tool_finished(frame["tool_use_id"], frame["result"], frame["is_error"])
+            case "workflow_progress":
+                transcript.workflow(frame["tool_use_id"], frame["workflow"])
             case "model_changed":
                 transcript.model_changed(frame["from_model"], frame["to_model"], frame["downgrade"])
     return transcript

@@ -24,7 +24,7 @@ OPEN_TOOL_RESULT = "[Interrupted]"
 RUNTIME_DIED = "The agent's runtime ended unexpectedly."
 
 # Sources of turns that nobody asked for at that moment: they are led by a block of their type, and move no feed.
-UNASKED_SOURCES = frozenset({"wakeup"})
+UNASKED_SOURCES = frozenset({"wakeup", "auto"})
 
 INTERRUPT_SECONDS = 5.0  # how long a stop waits for the runtime before it may cancel
 KILL_SECONDS = 3.0  # after that, how long a cancelled runtime may take to be gone (decisions D11)

@@ -11,6 +11,7 @@ from nerve.contract.route import Endpoint
 from nerve.routes import (
     accounts,
     actors,
+    agents,
     auth,
     chat,
     files,
@@ -51,5 +52,6 @@ ENDPOINTS: tuple[Endpoint[Services], ...] = complete(
         *files.ENDPOINTS,
         *chat.ENDPOINTS,
         *queue.ENDPOINTS,
+        *agents.ENDPOINTS,
     )
 )

@@ -6,7 +6,7 @@ from typing import TypeVar
 import apsw
 
 from nerve.contract.caller import Caller
-from nerve.contract.generated.entities import Session, SessionPage, SessionRow, SessionState
+from nerve.contract.generated.entities import AgentEndReason, Session, SessionPage, SessionRow, SessionState
 from nerve.contract.generated.frames_server import SessionUpdatedFrame
 from nerve.contract.generated.sessions import (
     SESSIONS_ARCHIVE,
@@ -54,6 +54,7 @@ from nerve.contract.generated.sessions import (
 from nerve.contract.route import NoBody, NoParams
 from nerve.contract.unset import UNSET
 from nerve.domain import attribution
+from nerve.domain.attribution import Attribution
 from nerve.domain.forks import message_number
 from nerve.domain.turns import StopScope
 from nerve.errors import ErrorCode, NerveError
@@ -133,18 +134,28 @@ async def get(services: Services, caller: Caller, params: SessionsGetParams, bod
 async def update(services: Services, caller: Caller, params: SessionsUpdateParams, change: SessionChange) -> Session:
     """Replies with the session after the change; a new model closes an idle runtime, a turn that runs goes on."""
     session_id = params.session_id
-    changed = await services.database.write(
-        sessions.update, session_id, change, attribution.of(caller), services.effects.now()
-    )
+    changed = await services.database.write(_update, services, session_id, change, attribution.of(caller))
     before, after = changed.before, changed.after
     if before.title != after.title:
         services.hub.publish(session_id, SessionUpdatedFrame(session_id=session_id, title=after.title))
     if before.quarantined and not after.quarantined:
         await services.supervisor.resume_queue(session_id)
     if before.model != after.model and not services.supervisor.live(session_id).is_running:
-        async with services.supervisor.detached(session_id, "The model was changed."):
+        reason = "The model was changed."
+        async with services.supervisor.detached(session_id, reason, AgentEndReason.MODEL_SWITCH):
             return await services.database.read(sessions.get, session_id)
     return after
+
+
+def _update(
+    db: apsw.Connection, services: Services, session_id: str, change: SessionChange, by: Attribution
+) -> sessions.Changed:
+    """Raises what ``sessions.update`` raises, and LIVE_BACKGROUND_AGENTS for a new model that would end some."""
+    changed = sessions.update(db, session_id, change, by, services.effects.now())
+    live = services.supervisor.agents.background(session_id)
+    if live and changed.before.model != changed.after.model:
+        raise NerveError(ErrorCode.LIVE_BACKGROUND_AGENTS, live=live)
+    return changed
 
 
 async def delete(services: Services, caller: Caller, params: SessionsDeleteParams, body: NoBody) -> Deleted:
@@ -208,7 +219,11 @@ async def stop(
         raise NerveError(ErrorCode.BAD_SCOPE)
     answer: TurnStopped | AllStopped | ForceStopped
     answer = await services.supervisor.stops.stop(
-        params.session_id, StopScope(stop.scope), caller, include_shells=stop.include_shells
+        params.session_id,
+        StopScope(stop.scope),
+        caller,
+        include_shells=stop.include_shells,
+        kill_background=stop.confirm_kill_background,
     )
     return answer
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import apsw
 from attrs import frozen
 
+from nerve.contract.generated.entities import AgentEndReason
 from nerve.contract.generated.sessions import ArchiveResult, SkippedSession
 from nerve.domain.attribution import Attribution
 from nerve.domain.cleanup import Leaving, Policy, leaving
@@ -41,7 +42,7 @@ class Runtimes(Protocol):
 
     def live(self, session_id: str) -> LiveState: ...
 
-    def detached(self, session_id: str, reason: str) -> AbstractAsyncContextManager[None]:
+    def detached(self, session_id: str, reason: str, agents: AgentEndReason) -> AbstractAsyncContextManager[None]:
         """The session without a runtime; a turn is ended first and recorded as failed of ``reason``."""
         ...
 
@@ -122,7 +123,7 @@ class Archiver:
 
     async def _carry_out(self, session_id: str, write: Callable[..., Archival], *args: Any) -> Archival:
         # Nothing awaits between the look at the live state and the moment from which no turn begins.
-        async with self._runtimes.detached(session_id, ARCHIVED):
+        async with self._runtimes.detached(session_id, ARCHIVED, AgentEndReason.ARCHIVED):
             archival = await self._database.write(write, *args, self._effects.now())
             if archival.outcome is Archived.DONE:
                 self._runtimes.archived(session_id)
@@ -149,7 +150,7 @@ class Deleter:
         if session_id == MAIN_ID:
             raise NerveError(ErrorCode.MAIN_IS_PERMANENT)
         await self._database.read(sessions.get, session_id)
-        async with self._runtimes.detached(session_id, DELETED):
+        async with self._runtimes.detached(session_id, DELETED, AgentEndReason.ARCHIVED):
             gone = await self._database.write(deletions.delete, session_id, by, self._effects.now())
             await self._runtimes.abandoned(session_id, gone.waiting, DELETED)
             await remove_stored(self._effects, gone.files)

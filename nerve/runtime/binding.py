@@ -17,7 +17,6 @@ from nerve.contract.unset import UNSET
 from nerve.runtime.event_log import SessionLog
 from nerve.runtime.outbox import Outbox
 from nerve.runtime.supervisor import Supervisor
-from nerve.runtime.views import agent_capabilities, agent_snapshot
 from nerve.store import binding, event_log
 from nerve.store.binding import BindingRow
 from nerve.store.event_log import LogRow
@@ -98,16 +97,12 @@ class Binding:
                 return row, cursor
 
     def _send_status(self, row: BindingRow, last_seq: int, events: list[str] | None) -> None:
-        house = self._supervisor.house
-        capabilities = agent_capabilities(
-            self._supervisor.capabilities(self.session_id), house.limits.quiet_after_minutes
-        )
         frame = SessionStatusFrame(
             session_id=self.session_id,
             is_running=self._supervisor.turn_start(self.session_id) is not None,
             status=SessionStatus(row.status),
             last_seq=last_seq,
-            agents=agent_snapshot(self.session_id, capabilities, row.waiting, house.effects.now()),
+            agents=self._supervisor.agents.snapshot_of(self.session_id, row.agents, row.waiting),
         )
         plain = codec.unstructure(frame)
         if events is not None:

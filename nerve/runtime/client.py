@@ -127,6 +127,11 @@ class ClientSlot:
             log.warning("a conversation of the runtime %s can't be removed: %s", backend, error.strerror)
 
     @property
+    def backend(self) -> str:
+        """Of the client that was opened last."""
+        return "" if self._opened_with is None else self._opened_with[0]
+
+    @property
     def _ending(self) -> bool:
         """The client was cancelled and takes its time."""
         return self._scope is not None and self._scope.cancel_called

@@ -12,6 +12,9 @@ from attrs import define, field
 from nerve.contract.frames import encode_frame
 from nerve.contract.generated.frames_server import ServerFrame
 
+AgentKey = tuple[str, str]  # session and agent
+
+MAX_FOLLOWED = 8  # agents per socket
 ACCOUNT_DISABLED = 1008  # the close code of the sockets of an account that may not go on
 
 
@@ -30,6 +33,10 @@ class Subscriber(Protocol):
         """Queue a frame; ``seq`` is its number in the bound session's log, None for state that a snapshot replaces."""
         ...
 
+    def offer(self, data: bytes) -> None:
+        """Queue a frame that may be left out when much waits already."""
+        ...
+
     def pass_over(self, seq: int) -> None:
         """A numbered frame that this socket is not to get, also not from a replay that is under way."""
         ...
@@ -43,6 +50,8 @@ class Subscriber(Protocol):
 class Hub:
     _all: dict[Subscriber, None] = field(factory=dict)
     _bound: dict[str, dict[Subscriber, None]] = field(factory=dict)
+    _followers: dict[AgentKey, dict[Subscriber, None]] = field(factory=dict)
+    _follows: dict[Subscriber, dict[AgentKey, None]] = field(factory=dict)  # oldest first
     _left: trio.Event = field(factory=trio.Event)
 
     def __len__(self) -> int:
@@ -53,6 +62,7 @@ class Hub:
 
     def remove(self, subscriber: Subscriber) -> None:
         self._all.pop(subscriber, None)
+        self.unfollow_all(subscriber)
         self._left.set()
 
     def bind(self, subscriber: Subscriber, session_id: str) -> None:
@@ -92,6 +102,41 @@ class Hub:
 
     def publish_to(self, subscriber: Subscriber, frame: ServerFrame) -> None:
         subscriber.deliver(encode_frame(frame))
+
+    # --- one agent's transcript -----------------------------------------------------------------------------------
+
+    def follow(self, subscriber: Subscriber, session_id: str, agent_id: str) -> None:
+        """Have the subscriber hear the agent's transcript; the ninth drops the oldest."""
+        follows = self._follows.setdefault(subscriber, {})
+        key = (session_id, agent_id)
+        if key not in follows:
+            while len(follows) >= MAX_FOLLOWED:
+                self.unfollow(subscriber, *next(iter(follows)))
+            self._follows.setdefault(subscriber, follows)[key] = None
+            self._followers.setdefault(key, {})[subscriber] = None
+
+    def unfollow(self, subscriber: Subscriber, session_id: str, agent_id: str) -> None:
+        key = (session_id, agent_id)
+        followers, follows = self._followers.get(key, {}), self._follows.get(subscriber, {})
+        followers.pop(subscriber, None)
+        follows.pop(key, None)
+        if not followers:
+            self._followers.pop(key, None)
+        if not follows:
+            self._follows.pop(subscriber, None)
+
+    def unfollow_all(self, subscriber: Subscriber) -> None:
+        for key in tuple(self._follows.get(subscriber, ())):
+            self.unfollow(subscriber, *key)
+
+    def is_followed(self, session_id: str, agent_id: str) -> bool:
+        return (session_id, agent_id) in self._followers
+
+    def publish_agent(self, session_id: str, agent_id: str, frame: ServerFrame) -> None:
+        """To those who follow the agent; one with much to read already may miss it."""
+        data = encode_frame(frame)
+        for subscriber in tuple(self._followers.get((session_id, agent_id), ())):
+            subscriber.offer(data)
 
     def close_account(self, account_id: str, code: int, reason: str = "") -> None:
         for subscriber in tuple(self._all):

@@ -60,11 +60,6 @@ class _Waiting:
         self.settled.set()
 
 
-def unknown_agent(ref: str) -> AskingAgent:
-    """An agent of which there is no record."""
-    return AskingAgent(agent_id=None, task_id=ref, label=ref)
-
-
 @define(eq=False)
 class Interactions:
     """``_changed`` is called when something began or ceased to wait; ``agent`` finds who asks.
@@ -75,7 +70,7 @@ class Interactions:
     session_id: str
     _house: House
     _changed: Callable[[], None]
-    agent: Callable[[str], AskingAgent] = unknown_agent
+    agent: Callable[[str], AskingAgent]
     unsettled: list[str] = field(factory=list)
     _log: SessionLog | None = None
     _waiting: dict[str, _Waiting] = field(factory=dict)

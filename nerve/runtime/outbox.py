@@ -71,6 +71,10 @@ class Outbox:
         self._waiting.append((data, True))
         self._stirred.set()
 
+    def offer(self, data: bytes) -> None:
+        if self._live_bytes < MAX_LIVE_BYTES // 2:
+            self.deliver(data)
+
     def pass_over(self, seq: int) -> None:
         if self.cursor is None:
             self.passed_over.add(seq)

@@ -5,7 +5,7 @@ runs once the supervisor goes on.  A session whose turns keep taking the process
 """
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import apsw
 import orjson
@@ -16,7 +16,7 @@ from nerve.contract.generated.frames_server import ErrorFrame, InteractionResolv
 from nerve.domain.transcript import replay
 from nerve.domain.turns import INTERRUPTED_REASON, OPEN_TOOL_RESULT, TurnState, mark
 from nerve.runtime.house import House
-from nerve.store import event_log, intake, interactions, starts, turns, waiting
+from nerve.store import agents, event_log, intake, interactions, starts, turns, waiting
 from nerve.store.event_log import LogRow
 from nerve.store.turns import OpenTurn, TurnEnd
 
@@ -51,6 +51,10 @@ async def recover(house: House, generation: str) -> Recovered:
     for session_id in await database.read_large(interactions.sessions_with_any):
         await database.write(_cancel_interactions, session_id, now())
     await database.write(turns.orphans_to_idle, now())
+    lost = await database.write(agents.interrupt_live, now())
+    if lost:
+        log.warning("%d agents were interrupted by the end of the last process", lost)
+    await database.write(agents.prune_old, timedelta(days=house.limits.ended_agents_days), now())
     going_on = await database.read_large(waiting.sessions_waiting)
     return Recovered(tuple(turn.id for turn in open_turns), tuple(quarantined), tuple(going_on))
 

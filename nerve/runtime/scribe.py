@@ -1,5 +1,7 @@
 """What becomes of a runtime's event: a piece of the transcript, a frame, or the end of the turn."""
 
+from typing import Any
+
 from nerve.adapters.protocol import (
     AgentEvent,
     FileChanged,
@@ -10,6 +12,8 @@ from nerve.adapters.protocol import (
     ToolOutputAdded,
     ToolStarted,
 )
+from nerve.contract import codec
+from nerve.contract.generated.entities import WorkflowTree
 from nerve.contract.generated.frames_server import (
     FileChangedFrame,
     LoggedFrame,
@@ -19,6 +23,7 @@ from nerve.contract.generated.frames_server import (
     ToolOutputFrame,
     ToolResultFrame,
     ToolUseFrame,
+    WorkflowProgressFrame,
 )
 from nerve.domain.transcript import Transcript
 from nerve.runtime.event_log import Delta
@@ -39,6 +44,13 @@ def fold(transcript: Transcript, event: AgentEvent, model: str) -> None:
             transcript.model_changed(model, observed, downgrade)
         case _:
             pass
+
+
+def workflow(session_id: str, tool_use_id: str, tree: dict[str, Any]) -> WorkflowProgressFrame:
+    """``tree`` is a WorkflowTree as the contract writes it."""
+    return WorkflowProgressFrame(
+        session_id=session_id, tool_use_id=tool_use_id, workflow=codec.structure(WorkflowTree, tree)
+    )
 
 
 def delta(session_id: str, event: AgentEvent) -> Delta | None:

@@ -12,12 +12,16 @@ from functools import partial
 import trio
 from attrs import define, field
 
-from nerve.adapters.protocol import Capabilities, RuntimeGone
+from nerve.adapters.protocol import AgentClient, Capabilities, RuntimeGone
+from nerve.contract.generated.entities import AgentEndReason
 from nerve.contract.generated.frames_server import LoggedFrame, RemovalReason, SessionUpdatedFrame
-from nerve.domain.turns import KILL_SECONDS, TurnState
+from nerve.domain.agent_roster import of_the_turn
+from nerve.domain.agents import AgentRecord
+from nerve.domain.turns import INTERRUPT_SECONDS, KILL_SECONDS, TurnState
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime import turn_stop
 from nerve.runtime.announce import gone, publish_queue
+from nerve.runtime.auto_turns import AutoEntry
 from nerve.runtime.client import ClientSlot
 from nerve.runtime.ending import RETRY_SECONDS, record_end
 from nerve.runtime.event_log import SessionLog
@@ -26,6 +30,8 @@ from nerve.runtime.hub import Subscriber
 from nerve.runtime.interactions import Interactions
 from nerve.runtime.listening import Listener
 from nerve.runtime.logs import LogBook
+from nerve.runtime.roster import Roster
+from nerve.runtime.roster_duties import RosterDuties
 from nerve.runtime.turn import Reach, RunningTurn, TurnOutcome, TurnStopped, Waiter
 from nerve.runtime.views import LiveState, opening, session_running
 from nerve.store import turns, waiting
@@ -60,20 +66,34 @@ class SessionRunner:
     closed: trio.Event = field(factory=trio.Event)
     slot: ClientSlot = field(init=False)
     interactions: Interactions = field(init=False)
+    roster: Roster = field(init=False)
+    _duties: RosterDuties = field(init=False)
     _listener: Listener = field(init=False)
     _log: SessionLog = field(init=False)
     _beginning: bool = False  # a turn is being recorded
+    _begun: trio.Event = field(factory=trio.Event)  # it is not any more
     _farewell: tuple[bool, str | None] = (False, None)  # how the last turn is recorded: interrupted, or failed of that
     _nursery: trio.Nursery | None = None
     _woken: trio.Event = field(factory=trio.Event)
     _pause: trio.CancelScope = field(factory=trio.CancelScope)
 
     def __attrs_post_init__(self) -> None:
-        self.interactions = asked = Interactions(self.session_id, self._house, lambda: self._listener.heard())
+        self.interactions = asked = Interactions(
+            self.session_id, self._house, self._interactions_changed, lambda ref: self.roster.asking(ref)
+        )
         self._listener = heard = Listener(
             self.session_id, self._house.limits.silence_seconds, lambda: self.turn, lambda: asked.waiting
         )
+        self.roster = Roster(self.session_id, self._house, lambda: self._woken.set())
+        self._duties = RosterDuties(
+            self.roster, self._house, lambda: self.slot.client, lambda: self.turn is not None or self._beginning
+        )
         self.slot = ClientSlot(self.session_id, self._house, asked.ask, heard.on_event, heard.on_lost)
+
+    def _interactions_changed(self) -> None:
+        self._listener.heard()
+        for record in self.roster.live:
+            self.roster.needs_input(record, self.interactions.asked_by(record.ref))
 
     # --- for the supervisor ---------------------------------------------------------------------------------------
 
@@ -82,6 +102,7 @@ class SessionRunner:
         return LiveState(
             self.turn is not None or self._beginning,
             self.interactions.waiting,
+            self.roster.count,
             wakeup=self._house.schedule.pending(self.session_id),
         )
 
@@ -101,9 +122,10 @@ class SessionRunner:
         """Work the queue off until ``close``, or until nothing has come for ``client_idle_seconds``."""
         try:
             self._log = await self._logs.hold(self.session_id)
-            self._listener.listen(self._log)
             self.interactions.open(self._log)
             try:
+                await self._duties.open()
+                self._listener.listen(self._log, self.roster)
                 await self._live()
             finally:
                 self._log.refused = None
@@ -115,32 +137,55 @@ class SessionRunner:
     async def _live(self) -> None:
         async with trio.open_nursery() as self._nursery:
             self._nursery.start_soon(self._log.run, name=f"log {self.session_id}")
+            self._nursery.start_soon(self._duties.run, name=f"agents {self.session_id}")
             await self._work()
             await self.slot.close()
             await self.interactions.close()
+            await self._duties.finish()
             await self._log.flush()
             await self._house.database.write(turns.detached, self.session_id, self._house.effects.now())
             self._nursery.cancel_scope.cancel()
 
-    async def stop_turn(self) -> TurnStopped:
-        """Waits as ``turn_stop.stop`` does."""
-        turn = self.turn
-        return TurnStopped.NOT_RUNNING if turn is None else await turn_stop.stop(self.slot, self.interactions, turn)
+    async def stop_turn(self, actor_id: str | None, cause: AgentEndReason) -> TurnStopped:
+        """Waits as ``turn_stop.stop`` does; a turn that is just being recorded is stopped once it is.
 
-    async def force(self) -> TurnStopped:
-        """Cancel the turn, or close the runtime when no turn runs; everything in it ends."""
-        turn = self.turn
+        ``cause`` is why the agents end that end with the turn.
+        """
+        turn = await self._running()
         if turn is None:
-            await self.slot.close()
             return TurnStopped.NOT_RUNNING
-        turn.stop_requested = True
-        return await turn_stop.kill(self.slot, turn)
+        return await turn_stop.stop(self.slot, self.interactions, turn, self.roster, cause, actor_id)
 
-    async def close(self, *, interrupted: bool = False, reason: str | None = None) -> None:
-        """End the turn and the runtime, and return when both are gone.
+    async def force(self) -> tuple[TurnStopped, list[str]]:
+        """Cancel the turn, or close the runtime when no turn runs; everything in it ends: the ids of those agents."""
+        turn = await self._running()
+        live = [record.id for record in self.roster.live]
+        self._listener.ending = AgentEndReason.FORCE_STOP
+        came = await turn_stop.force(self.slot, turn)
+        if self.slot.client is None:
+            self.roster.interrupt_all(AgentEndReason.FORCE_STOP)  # what no runtime has told of
+        self._listener.ending = AgentEndReason.PROCESS_ENDED
+        await self._duties.save()
+        left = {record.id for record in self.roster.live}
+        return came, [agent_id for agent_id in live if agent_id not in left]
+
+    async def save_agents(self) -> None:
+        """Returns once what is known of its agents is on disk, or the disk has refused it for now."""
+        await self._duties.save()
+
+    async def _running(self) -> RunningTurn | None:
+        """The turn that runs; one that is just being recorded is waited for."""
+        if self.turn is None and self._beginning:
+            with trio.move_on_after(INTERRUPT_SECONDS):
+                await self._begun.wait()
+        return self.turn
+
+    async def close(self, agents: AgentEndReason, *, interrupted: bool = False, reason: str | None = None) -> None:
+        """End the turn and the runtime, and return when both are gone; ``agents`` is why what lives in it ends.
 
         ``interrupted``: the house shuts down, and the turn is recorded so; ``reason``: the turn failed of that.
         """
+        self._listener.ending = agents
         self.phase = Phase.CLOSING if self.phase is Phase.OPEN else self.phase
         self._pause.cancel()
         self._farewell = (interrupted, reason)
@@ -148,6 +193,7 @@ class SessionRunner:
         if turn is not None:
             turn.interrupted = turn.interrupted or interrupted
             turn.failure = turn.failure or reason
+            self.roster.stopping(of_the_turn(self.roster.records), agents, None)
             with trio.move_on_after(self._house.limits.drain_seconds):
                 await turn_stop.interrupt(self.slot, self.interactions, turn)
                 await turn.finished.wait()
@@ -177,7 +223,7 @@ class SessionRunner:
         """True once the queue holds an entry; False after an idle time without any."""
         while True:
             self._woken = trio.Event()
-            if await self._house.database.read(waiting.may_run, self.session_id):
+            if await self._house.database.read(waiting.may_run, self.session_id) or self._settled:
                 return True
             self.resting = True
             try:
@@ -186,8 +232,13 @@ class SessionRunner:
             finally:
                 self.resting = False
             # Woken in the same instant in which the time ran out, it has work after all.
-            if scope.cancelled_caught and not self._woken.is_set():
+            if scope.cancelled_caught and not self._woken.is_set() and not self.live.background_count:
                 return False
+
+    @property
+    def _settled(self) -> tuple[AgentRecord, ...]:
+        """Background work whose end makes the open runtime go on by itself."""
+        return () if self.slot.client is None else tuple(self.roster.settled)
 
     async def _take_slot(self) -> object:
         token = object()
@@ -210,10 +261,13 @@ class SessionRunner:
             first_seq = self._log.last_seq + 1
             now = self._house.effects.now()
             begun = turns.begin(db, self.session_id, turn_id, first_seq, SYSTEM_ACTOR, now)  # type: ignore[arg-type]
+            if begun is None and (settled := self._settled):
+                entry = AutoEntry.of(self.session_id, turn_id, settled, now)
+                begun = turns.begin_unasked(db, entry, turn_id, first_seq, now)  # type: ignore[arg-type]
             return begun, [] if begun is None else [opening(begun.entry, begun.attachments)]
 
         while self.phase is Phase.OPEN:
-            self._beginning = True
+            self._beginning, self._begun = True, trio.Event()
             try:
                 begun = await self._log.record_made(
                     make, skip=lambda b: None if b is None else self._sender(b.entry.id)
@@ -224,6 +278,7 @@ class SessionRunner:
                     raise
             finally:
                 self._beginning = False
+                self._begun.set()
             await trio.sleep(RETRY_SECONDS)
         return None
 
@@ -235,6 +290,7 @@ class SessionRunner:
             return
         begun, first_seq = recorded
         turn = self.turn = RunningTurn(turn_id, begun.entry, first_seq, begun.attachments)
+        self.roster.turn_began(by_message=begun.user_message_id is not None)
         try:
             await self._announce(begun)
             if self.phase is Phase.OPEN:
@@ -254,10 +310,15 @@ class SessionRunner:
         hub = self._house.hub
         if begun.scheduled:
             await self._house.schedule.refresh(self.session_id)
-        await publish_queue(self._house, self.session_id, gone(begun.entry, RemovalReason.STARTED))
-        hub.publish_global(session_running(self.session_id, self.live))
+        if not isinstance(begun.entry, AutoEntry):
+            await publish_queue(self._house, self.session_id, gone(begun.entry, RemovalReason.STARTED))
+        self._tell_running()
         if begun.title is not None:
             hub.publish(self.session_id, SessionUpdatedFrame(session_id=self.session_id, title=begun.title))
+
+    def _tell_running(self) -> None:
+        self._duties.count_told()
+        self._house.hub.publish_global(session_running(self.session_id, self.live))
 
     async def _converse(self, turn: RunningTurn) -> None:
         """Have the runtime play the turn; once more on a fresh runtime if it died before it said anything."""
@@ -281,7 +342,7 @@ class SessionRunner:
         assert self._nursery is not None
         before = self.slot.client
         client = await self.slot.ensure(self._nursery)
-        self._listener.capabilities = client.capabilities
+        self._welcome(client, before)
         if client is not before or not self._listener.model:
             facts = await self._house.database.read(turns.runtime_facts, self.session_id)
             self._listener.model = self._base = facts.model or self._house.backends.adapter(facts.backend).default_model
@@ -296,6 +357,13 @@ class SessionRunner:
         turn.reach = Reach.SENDING
         await client.prompt(turn.prompt(model))
         turn.reach = Reach.SENT
+
+    def _welcome(self, client: AgentClient, before: AgentClient | None) -> None:
+        self._listener.capabilities = self.roster.capabilities = client.capabilities
+        if client is not before:
+            # What the one before has left, it left because the session's model or runtime is another one now.
+            self.roster.interrupt_all(AgentEndReason.MODEL_SWITCH)
+            self.roster.backend = self.slot.backend
 
     async def _finish(self, turn: RunningTurn) -> None:
         outcome = TurnOutcome(TurnState.FAILED, "", "Internal error.")
@@ -317,7 +385,7 @@ class SessionRunner:
             self.turn = None
             turn.outcome = outcome
             self._log.turn_id = None
-            self._house.hub.publish_global(session_running(self.session_id, self.live))
+            self._tell_running()
             turn.finished.set()
             self._settle(turn, outcome)
 

@@ -1,18 +1,24 @@
 """Stops by scope: who asked is recorded, then the turn, the agents or the whole runtime of a session is ended."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import trio
 from attrs import define
 
+from nerve.adapters.protocol import RuntimeGone
 from nerve.contract.caller import Caller
-from nerve.contract.generated.entities import TurnStop
+from nerve.contract.generated.entities import AgentEndReason, TurnStop
 from nerve.contract.generated.sessions import AllStopped, ForceStopped, TurnStopped
+from nerve.domain.agent_roster import deepest_first
+from nerve.domain.agents import AgentRecord
 from nerve.domain.turns import StopScope
 from nerve.errors import ErrorCode, NerveError
+from nerve.runtime.agent_views import agent_brief
+from nerve.runtime.agents import ask_to_stop
 from nerve.runtime.house import House
+from nerve.runtime.roster import Roster
 from nerve.runtime.session import SessionRunner
 from nerve.store import event_log, intake
 
@@ -29,11 +35,18 @@ class Stops:
     _resume: Callable[[str], Awaitable[None]]
 
     async def stop(
-        self, session_id: str, scope: StopScope, by: Caller, *, include_shells: bool = True
+        self,
+        session_id: str,
+        scope: StopScope,
+        by: Caller,
+        *,
+        include_shells: bool = True,
+        kill_background: bool = False,
     ) -> TurnStopped | AllStopped | ForceStopped:
         """Stop by scope; who asked for what is recorded first.
 
-        ``include_shells`` counts for the scope ``all``.  Raises SESSION_NOT_FOUND.  Waits at most about nine seconds.
+        ``include_shells`` counts for the scope ``all``, ``kill_background`` for ``turn``: background agents may end too
+        where the runtime can't spare them.  Raises SESSION_NOT_FOUND.  Waits at most about twelve seconds.
         A disk that refuses the record does not keep the stop from happening.
         """
         now = self._house.effects.now()
@@ -50,7 +63,7 @@ class Stops:
             # A full disk is no reason to let an agent run on.
             await self._house.database.read(event_log.reserved, session_id)
             log.warning("who stopped session %s is not recorded (%s): %s", session_id, by.actor_id, refusal.message)
-        answer = await self._stop(session_id, scope)
+        answer = await self._stop(session_id, scope, by.actor_id, include_shells, kill_background)
         if lifted:
             await self._resume(session_id)
         return answer
@@ -67,12 +80,58 @@ class Stops:
         else:
             tell(answer.turn)
 
-    async def _stop(self, session_id: str, scope: StopScope) -> TurnStopped | AllStopped | ForceStopped:
+    async def _stop(
+        self, session_id: str, scope: StopScope, actor_id: str | None, include_shells: bool, kill_background: bool
+    ) -> TurnStopped | AllStopped | ForceStopped:
         runner = self._runner(session_id)
-        if scope is StopScope.FORCE:
-            came = TurnStop.NOT_RUNNING if runner is None else TurnStop((await runner.force()).value)
-            return ForceStopped(turn=came, ended=[])
-        came = TurnStop.NOT_RUNNING if runner is None else TurnStop((await runner.stop_turn()).value)
-        if scope is StopScope.ALL:
-            return AllStopped(turn=came, stopping=[], unsupported=[])
-        return TurnStopped(turn=came, would_end=[], shell_count=0)
+        match scope:
+            case StopScope.FORCE if runner is not None:
+                forced, ended = await runner.force()
+                return ForceStopped(turn=TurnStop(forced.value), ended=ended)
+            case StopScope.FORCE:
+                return ForceStopped(turn=TurnStop.NOT_RUNNING, ended=[])
+            case StopScope.ALL if runner is not None:
+                return await _stop_all(runner, runner.roster, actor_id, include_shells)
+            case StopScope.ALL:
+                return AllStopped(turn=TurnStop.NOT_RUNNING, stopping=[], unsupported=[])
+            case StopScope.TURN if runner is not None:
+                return await _stop_turn(runner, runner.roster, actor_id, kill_background)
+            case _:
+                return _turn_stopped(TurnStop.NOT_RUNNING, [])
+
+
+async def _stop_turn(runner: SessionRunner, roster: Roster, actor_id: str | None, kill_background: bool) -> TurnStopped:
+    background = [record for record in roster.live if record.background and not record.ambient]
+    spares = roster.capabilities.interrupt_spares_background
+    if runner.live.is_running and background and not spares and not kill_background:
+        return _turn_stopped(TurnStop.NEEDS_CONFIRMATION, background)
+    came = TurnStop((await runner.stop_turn(actor_id, AgentEndReason.TURN_STOP)).value)
+    would_end = [record for record in roster.live if not record.ambient] if came is TurnStop.NOT_STOPPED else []
+    return _turn_stopped(came, would_end)
+
+
+def _turn_stopped(came: TurnStop, would_end: Sequence[AgentRecord]) -> TurnStopped:
+    return TurnStopped(
+        turn=came,
+        would_end=[agent_brief(record) for record in would_end],
+        shell_count=sum(record.is_shell for record in would_end),
+    )
+
+
+async def _stop_all(runner: SessionRunner, roster: Roster, actor_id: str | None, include_shells: bool) -> AllStopped:
+    """Every agent, deepest first, then the turn."""
+    targets = deepest_first(record for record in roster.live if include_shells or not record.is_shell)
+    client, stopping, unsupported = runner.slot.client, list[str](), list[str]()
+    if not roster.capabilities.stop_task:
+        unsupported = [record.id for record in targets]
+    elif client is not None:
+        stopping = roster.stopping(targets, AgentEndReason.STOP_ALL, actor_id)
+        try:
+            await ask_to_stop(client, roster, stopping)
+        except RuntimeGone:
+            roster.interrupt_all(AgentEndReason.PROCESS_ENDED)
+            await runner.slot.close()
+            stopping = []
+    came = await runner.stop_turn(actor_id, AgentEndReason.STOP_ALL)
+    await runner.save_agents()
+    return AllStopped(turn=TurnStop(came.value), stopping=stopping, unsupported=unsupported)

@@ -9,12 +9,13 @@ from functools import partial
 import trio
 from attrs import define, field
 
-from nerve.adapters.protocol import Capabilities
 from nerve.contract.caller import Caller
+from nerve.contract.generated.entities import AgentEndReason
 from nerve.contract.generated.frames_server import SessionArchivedFrame
 from nerve.domain.answers import PersonsAnswer
 from nerve.domain.wakeups import WakeupKind
 from nerve.errors import ErrorCode, NerveError, sole_error
+from nerve.runtime.agents import Agents
 from nerve.runtime.announce import publish_queue
 from nerve.runtime.backends import BackendChoice
 from nerve.runtime.house import House
@@ -36,18 +37,21 @@ AFTER_FAILURE_SECONDS = 5.0
 
 @define(eq=False)
 class Supervisor:
-    """``reception`` takes messages in and keeps the queues, ``stops`` ends turns, both in the sessions held here."""
+    """Holds the live sessions: ``reception`` takes messages in and keeps the queues, ``stops`` ends turns, ``agents``
+    shows and stops their agents."""
 
     house: House
     logs: LogBook
     _nursery: trio.Nursery
     reception: Reception = field(init=False)
     stops: Stops = field(init=False)
+    agents: Agents = field(init=False)
     _runners: dict[str, SessionRunner] = field(factory=dict)
     _held: dict[str, int] = field(factory=dict)  # sessions that take no turn while they are changed
 
     def __attrs_post_init__(self) -> None:
         self.reception = Reception(self.house, self._set_going)
+        self.agents = Agents(self.house, self._runners.get)
         self.stops = Stops(self.house, self._nursery, self._runners.get, self.resume_queue)
 
     def _set_going(self, session_id: str) -> bool:
@@ -85,13 +89,6 @@ class Supervisor:
     def last_seq(self, session_id: str) -> int | None:
         """The highest number shown in a session whose log is open; None: the stored one counts."""
         return self.logs.last_seq(session_id)
-
-    def capabilities(self, session_id: str) -> Capabilities:
-        """What the session's runtime can do: as the open client says, else as its adapter promises."""
-        runner = self._runners.get(session_id)
-        if runner is not None and runner.capabilities is not None:
-            return runner.capabilities
-        return Capabilities()
 
     async def backend_for(self, requested: str | None) -> BackendChoice:
         return await self.house.backends.choose(requested)
@@ -190,17 +187,17 @@ class Supervisor:
         return runner.wanted
 
     @asynccontextmanager
-    async def detached(self, session_id: str, reason: str) -> AsyncIterator[None]:
+    async def detached(self, session_id: str, reason: str, agents: AgentEndReason) -> AsyncIterator[None]:
         """The session without a runtime, for as long as it takes to archive, delete or change it.
 
-        Its turn is ended first (recorded as failed of ``reason``) and its runtime is gone inside.  Messages that come
-        meanwhile wait in the queue and go on afterwards.
+        Its turn is ended first (recorded as failed of ``reason``), its agents of ``agents``, and its runtime is gone
+        inside.  Messages that come meanwhile wait in the queue and go on afterwards.
         """
         self._held[session_id] = self._held.get(session_id, 0) + 1
         try:
             runner = self._runners.get(session_id)
             if runner is not None:
-                await runner.close(reason=reason)
+                await runner.close(agents, reason=reason)
             yield
         finally:
             self._held[session_id] -= 1
@@ -239,7 +236,10 @@ class Supervisor:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.reception.refuse_waiting, name="refusing what waits")
             for runner in list(self._runners.values()):
-                nursery.start_soon(partial(runner.close, interrupted=True), name=f"closing {runner.session_id}")
+                nursery.start_soon(
+                    partial(runner.close, AgentEndReason.GATEWAY_RESTART, interrupted=True),
+                    name=f"closing {runner.session_id}",
+                )
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from nerve.adapters.protocol import PromptFile, RuntimeGone, TurnEnded, TurnProm
 from nerve.domain.attachments import Attachment
 from nerve.domain.transcript import Transcript
 from nerve.domain.turns import INTERRUPTED_REASON, RUNTIME_DIED, TurnState
+from nerve.runtime.auto_turns import AutoEntry
 from nerve.store.queue import QueuedMessage
 
 
@@ -86,6 +87,8 @@ class RunningTurn:
 
     def __attrs_post_init__(self) -> None:
         self.transcript = Transcript.of(self.entry.source)
+        if isinstance(self.entry, AutoEntry):
+            self.transcript.lead(self.entry.source, **self.entry.lead())
 
     def prompt(self, model: str | None) -> TurnPrompt:
         """What its runtime is asked."""
@@ -105,7 +108,7 @@ class RunningTurn:
         A ``stale`` client, one from an earlier turn, that did not take this prompt any more never saw it: a new one
         may have it, whatever the old one died of.
         """
-        if self.end is not None or self.unwanted or not self.transcript.empty:
+        if self.end is not None or self.unwanted or not self.transcript.empty or isinstance(self.entry, AutoEntry):
             return False
         return isinstance(self.gone, RuntimeGone) and (self.gone.retryable or (stale and self.reach is not Reach.SENT))
 

@@ -3,24 +3,40 @@
 import trio
 
 from nerve.adapters.protocol import RuntimeGone
+from nerve.contract.generated.entities import AgentEndReason
+from nerve.domain.agent_roster import deepest_first, of_the_turn
 from nerve.domain.turns import INTERRUPT_SECONDS, KILL_SECONDS
 from nerve.runtime.client import ClientSlot
 from nerve.runtime.interactions import Interactions
+from nerve.runtime.roster import Roster
 from nerve.runtime.turn import Reach, RunningTurn, TurnStopped
 
 RECORD_SECONDS = 1.0  # how long the answer to a stop waits for the record of it
 
 
-async def stop(slot: ClientSlot, asked: Interactions, turn: RunningTurn) -> TurnStopped:
+async def stop(
+    slot: ClientSlot,
+    asked: Interactions,
+    turn: RunningTurn,
+    roster: Roster,
+    cause: AgentEndReason,
+    actor_id: str | None,
+) -> TurnStopped:
     """Interrupt the turn; after five seconds cancel it, which only happens while no agent is live.
 
+    The agents that the turn waits for end with it, all of them where the runtime can't spare those in the background.
     Waits at most ``INTERRUPT_SECONDS`` plus ``KILL_SECONDS``.
     """
     turn.stop_requested = True
+    spares = roster.capabilities.interrupt_spares_background
+    ending = of_the_turn(roster.records) if spares else deepest_first(roster.live)
+    roster.stopping(ending, cause, actor_id)
     with trio.move_on_after(INTERRUPT_SECONDS):
         await interrupt(slot, asked, turn)
         await turn.over.wait()
         return await _told(turn)
+    if roster.count:
+        return TurnStopped.NOT_STOPPED
     return await kill(slot, turn)
 
 
@@ -36,6 +52,16 @@ async def interrupt(slot: ClientSlot, asked: Interactions, turn: RunningTurn) ->
         turn.lose(gone)
     # After the interrupt, so that a runtime which lets go of its question by itself doesn't go on with a refusal.
     asked.deny(of_turn_only=True)
+
+
+async def force(slot: ClientSlot, turn: RunningTurn | None) -> TurnStopped:
+    """Cancel the turn, or close the runtime when no turn runs.  Waits at most ``KILL_SECONDS``."""
+    if turn is not None:
+        turn.stop_requested = True
+        return await kill(slot, turn)
+    with trio.move_on_after(KILL_SECONDS):
+        await slot.close()
+    return TurnStopped.NOT_RUNNING
 
 
 async def kill(slot: ClientSlot, turn: RunningTurn) -> TurnStopped:

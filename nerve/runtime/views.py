@@ -1,24 +1,21 @@
 """Runtime values in the contract's shapes."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
 from attrs import frozen
 
-from nerve.adapters.protocol import Capabilities, Usage
+from nerve.adapters.protocol import Usage
 from nerve.contract.generated.entities import (
-    AgentCapabilities,
-    AgentSnapshot,
-    AgentSummary,
     QueueEntry,
 )
 from nerve.contract.generated.entities import (
     Usage as FrameUsage,
 )
-from nerve.contract.generated.frames_server import SessionRunningFrame, UserMessageFrame, WakeupFrame
+from nerve.contract.generated.frames_server import AutoTurnFrame, SessionRunningFrame, UserMessageFrame, WakeupFrame
 from nerve.domain.attachments import Attachment, stored_blocks, stored_content
 from nerve.domain.queue import preview
 from nerve.domain.wakeups import PendingWakeup
+from nerve.runtime.auto_turns import AutoEntry
 from nerve.store.queue import QueuedMessage
 from nerve.store.turns import TurnUsageRow
 from nerve.store.wakeups import ScheduledEntry
@@ -54,8 +51,12 @@ def queue_entries(entries: Iterable[QueuedMessage]) -> list[QueueEntry]:
     return [queue_entry(entry) for entry in entries]
 
 
-def opening(entry: QueuedMessage, attachments: Sequence[Attachment] = ()) -> UserMessageFrame | WakeupFrame:
+def opening(
+    entry: QueuedMessage, attachments: Sequence[Attachment] = ()
+) -> UserMessageFrame | WakeupFrame | AutoTurnFrame:
     """The first frame of the turn that the entry begins."""
+    if isinstance(entry, AutoEntry):
+        return entry.frame()
     if isinstance(entry, ScheduledEntry) and entry.hidden:
         return WakeupFrame(session_id=entry.session_id)
     return UserMessageFrame(
@@ -77,34 +78,6 @@ def session_running(session_id: str, live: LiveState) -> SessionRunningFrame:
         pending_wakeup_caused_by_actor_id=None if wakeup is None else wakeup.caused_by_actor_id,
         has_background_tasks=live.has_background_tasks,
         background_count=live.background_count,
-    )
-
-
-def agent_capabilities(capabilities: Capabilities, quiet_after_minutes: int) -> AgentCapabilities:
-    return AgentCapabilities(
-        stop_task=capabilities.stop_task,
-        transcript=capabilities.transcript,
-        output=capabilities.output,
-        interrupt_spares_background=capabilities.interrupt_spares_background,
-        quiet_after_minutes=quiet_after_minutes,
-    )
-
-
-def agent_snapshot(
-    session_id: str, capabilities: AgentCapabilities, queue: Sequence[QueuedMessage], now: datetime
-) -> AgentSnapshot:
-    """The roster of a session in which no agent was ever started."""
-    nothing = dict.fromkeys(
-        ("total", "live", "starting", "running", "stopping", "completed", "failed", "stopped", "interrupted", "lost"), 0
-    )
-    summary = AgentSummary(**nothing, attention=0, shells_live=0, tokens=0, cost_usd=0.0, oldest_live_started_at=None)
-    return AgentSnapshot(
-        session_id=session_id,
-        agents=[],
-        summary=summary,
-        capabilities=capabilities,
-        queue=queue_entries(queue),
-        generated_at=now,
     )
 
 

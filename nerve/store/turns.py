@@ -88,11 +88,25 @@ def begin(
     hidden = isinstance(entry, ScheduledEntry) and entry.hidden
     attachments = uploads.take(db, entry.id, now)
     message_id = None if hidden else _add_user_message(db, entry, attachments, turn_id, now)
+    _open(db, entry, turn_id, first_seq, message_id, now)
+    title = None if hidden else _placeholder_title(db, session_id, entry.content, system_actor, now)
+    return BegunTurn(entry, message_id, title, attachments)
+
+
+def begin_unasked(db: apsw.Connection, entry: QueuedMessage, turn_id: str, first_seq: int, now: datetime) -> BegunTurn:
+    """Open a turn that nothing in a queue asks for."""
+    _open(db, entry, turn_id, first_seq, None, now)
+    return BegunTurn(entry, None, None)
+
+
+def _open(
+    db: apsw.Connection, entry: QueuedMessage, turn_id: str, first_seq: int, message_id: int | None, now: datetime
+) -> None:
     insert(
         db,
         "turns",
         id=turn_id,
-        session_id=session_id,
+        session_id=entry.session_id,
         state=TurnState.RUNNING.value,
         source=entry.source,
         queue_id=entry.id,
@@ -102,8 +116,6 @@ def begin(
         first_seq=first_seq,
         started_at=now,
     )
-    title = None if hidden else _placeholder_title(db, session_id, entry.content, system_actor, now)
-    return BegunTurn(entry, message_id, title, attachments)
 
 
 def _add_user_message(

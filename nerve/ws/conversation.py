@@ -77,12 +77,26 @@ class Answer:
 
 
 @frozen
+class Follow:
+    """Have the socket hear an agent's transcript."""
+
+    session_id: str
+    agent_id: str
+
+
+@frozen
+class Unfollow:
+    session_id: str
+    agent_id: str
+
+
+@frozen
 class Close:
     code: int
     reason: str
 
 
-Command = Send | Bind | Submit | Stop | Fork | Resume | Answer | Close
+Command = Send | Bind | Submit | Stop | Fork | Resume | Answer | Follow | Unfollow | Close
 
 
 @define
@@ -123,11 +137,12 @@ class Conversation:
                 yield from self._message(frame)
             case StopFrame(session_id=session_id):
                 yield Stop(session_id)
-            case AgentSubscribeFrame(session_id=session_id):
-                # No session has agents before part 4, so none can be followed.
-                yield self._error("agent_not_found", session_id)
-            case AgentUnsubscribeFrame():
-                return
+            case AgentSubscribeFrame(session_id=session_id, agent_id=agent_id):
+                # Only agents of the session that the socket is bound to can be followed.
+                here = session_id == self.bound
+                yield Follow(session_id, agent_id) if here else self._error("agent_not_found", session_id)
+            case AgentUnsubscribeFrame(session_id=session_id, agent_id=agent_id):
+                yield Unfollow(session_id, agent_id)
             case AnswerInteractionFrame():
                 yield Answer(frame.session_id, frame.interaction_id, _answer(frame))
             case ForkFrame(session_id=session_id, at_message_id=anchor, title=title):

@@ -32,7 +32,20 @@ from nerve.runtime.outbox import TOO_SLOW, Outbox
 from nerve.runtime.reception import NewMessage
 from nerve.runtime.supervisor import Supervisor
 from nerve.services import Services
-from nerve.ws.conversation import Answer, Bind, Close, Command, Conversation, Fork, Resume, Send, Stop, Submit
+from nerve.ws.conversation import (
+    Answer,
+    Bind,
+    Close,
+    Command,
+    Conversation,
+    Follow,
+    Fork,
+    Resume,
+    Send,
+    Stop,
+    Submit,
+    Unfollow,
+)
 
 FIRST_SESSION = "main"
 TRY_AGAIN = 1013
@@ -41,6 +54,7 @@ MAX_ANSWER_BYTES = 1024 * 1024  # more of it waiting, the next frame waits too (
 CLOSE_SECONDS = 2.0
 LONGEST_NUMBER = 18  # digits
 NOTHING_TO_STOP = "No running task to stop"
+NEEDS_CONFIRMATION = "needs_confirmation"
 REFUSED = (ErrorCode.SHUTTING_DOWN, ErrorCode.QUEUE_FULL)
 # What a client reads as a word instead of a sentence (decisions D26, D53).
 WORDS = {ErrorCode.SESSION_NOT_FOUND: "session_not_found", ErrorCode.FILE_NOT_FOUND: "file_not_found"}
@@ -105,6 +119,7 @@ class _Talk:
             nursery.cancel_scope.cancel()
 
     def end(self) -> None:
+        self._supervisor.house.hub.unfollow_all(self.outbox)
         if self._binding is not None:
             self._binding.release()
             self._binding = None
@@ -171,10 +186,22 @@ class _Talk:
                 await self._branch(command)
             case Answer():
                 await self._answer(command)
+            case Follow(session_id, agent_id):
+                await self._follow(session_id, agent_id)
+            case Unfollow(session_id, agent_id):
+                self._supervisor.house.hub.unfollow(self.outbox, session_id, agent_id)
             case Close(code, reason):
                 self.outbox.close(code, reason)
                 return False
         return True
+
+    async def _follow(self, session_id: str, agent_id: str) -> None:
+        try:
+            await self._supervisor.agents.find(session_id, agent_id)
+        except NerveError:
+            self._send(ErrorFrame(session_id=session_id, error="agent_not_found"))
+        else:
+            self._supervisor.house.hub.follow(self.outbox, session_id, agent_id)
 
     async def _bind_first(self, nursery: trio.Nursery, session_id: str | None, after_seq: str | None) -> None:
         """Where the query says, else the conversation that is always there."""
@@ -272,6 +299,8 @@ class _Talk:
         self._stopping.discard(session_id)
         if answer is TurnStop.NOT_RUNNING:
             self._send(ErrorFrame(session_id=session_id, error=NOTHING_TO_STOP))
+        elif answer is TurnStop.NEEDS_CONFIRMATION:
+            self._send(ErrorFrame(session_id=session_id, error=NEEDS_CONFIRMATION))
         elif isinstance(answer, NerveError):
             self._send(ErrorFrame(session_id=session_id, error=_words(answer)))
 

@@ -26,8 +26,8 @@ from nerve.adapters.scripted.steps import (
     RequestApproval,
     Say,
     ServeModel,
+    SpawnAgent,
     Think,
-    Unavailable,
     Unmap,
     UseTool,
     Wait,
@@ -54,16 +54,17 @@ def test_the_package_holds_the_schema_of_the_spec() -> None:
 def test_the_example_of_the_chapter_is_a_play() -> None:
     play = parse_play(EXAMPLE)
     assert play.steps[0] == Think("/steps/0", "I need two helpers.", 0)
-    assert play.steps[1] == Unavailable("/steps/1", "agent")
+    agent = play.steps[1]
+    assert isinstance(agent, SpawnAgent)
+    assert (agent.name, agent.background, agent.result) == ("build-api", True, "The API is built.")
+    assert agent.steps == (
+        UseTool("/steps/1/steps/0", "Bash", {"command": "pytest -q"}, ("212 passed",), "212 passed", False, 5),
+    )
     assert play.on_settled == (Say("/on_settled/0", "The API is ready.", 0),)
 
 
 def test_every_step_of_the_format_is_known() -> None:
     steps = parse_play(EVERY_STEP).steps
-    later = [step.name for step in steps if isinstance(step, Unavailable)]
-    assert later == [
-        *("agent", "shell", "monitor", "workflow"),
-    ]
     assert len(steps) == 25
     assert steps[2] == UseTool("/2", "Bash", {"a": [1, {"b": None}]}, ("a",), "r", True, 1.5)
     assert steps[5] == EditFile("/5", "a", "b", "c")

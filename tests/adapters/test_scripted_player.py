@@ -135,19 +135,6 @@ def test_usage_keeps_what_only_one_step_gave() -> None:
     assert added(Usage(max_context_tokens=7), Usage()).max_context_tokens == 7
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        *("agent: a", "shell: a", "monitor: a", "workflow: {name: n}"),
-    ],
-)
-async def test_a_step_that_is_not_built_yet_ends_the_turn_there(talk: Any, step: str) -> None:
-    heard = await talk.play(f"- say: before\n- {step}\n- say: after")
-    assert heard.text == "before"
-    assert heard.end.status is TurnStatus.FAILED
-    assert heard.end.error == f"/1: the step '{step.partition(':')[0]}' is not available yet"
-
-
 async def test_a_play_that_does_not_fit_plays_nothing(talk: Any) -> None:
     heard = await talk.play("- say: hi\n- dance: 1", model="other")
     assert len(heard.events) == 1

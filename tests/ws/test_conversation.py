@@ -114,12 +114,6 @@ def test_an_answer_is_passed_on_as_it_is(fields: dict[str, Any], answer: Persons
     assert said(frame) == [Answer("other", "i", answer)]
 
 
-def test_frames_of_later_parts_are_answered_with_an_error_of_their_own() -> None:
-    subscribe = {"type": "agent_subscribe", "session_id": "s", "agent_id": "ag_1"}
-    assert said(subscribe) == [error("agent_not_found", "s")]
-    assert said({**subscribe, "type": "agent_unsubscribe"}) == []
-
-
 @pytest.mark.req("WS-19")
 def test_a_fork_is_made_whole_or_at_a_message_named_either_way() -> None:
     fork = {"type": "fork", "session_id": "s"}

@@ -1,6 +1,7 @@
 """An open scripted runtime: the turns of one session, one after the other, and their events."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
 
@@ -15,9 +16,12 @@ from nerve.adapters.protocol import (
     SessionSpec,
     TurnEnded,
     TurnPrompt,
+    TurnSource,
     TurnStatus,
+    Usage,
 )
 from nerve.adapters.scripted.acts.part import Completed, Crashed, Ending, Failed
+from nerve.adapters.scripted.cast import Cast, Spared
 from nerve.adapters.scripted.conversation import Conversations
 from nerve.adapters.scripted.files import Place
 from nerve.adapters.scripted.interruption import Interruption
@@ -26,9 +30,11 @@ from nerve.adapters.scripted.player import Player
 from nerve.adapters.scripted.problem import PlayError
 from nerve.adapters.scripted.reply import built_in_reply
 from nerve.adapters.scripted.source import PlaySource
+from nerve.adapters.scripted.steps import Step
 from nerve.effects import Effects
 
 EVENTS_WAITING = 256
+SETTLED = "Work in the background has ended."
 
 
 class Life(Enum):
@@ -55,6 +61,9 @@ class ScriptedClient:
     _closed: tuple[Path, ...] = ()
     _life: Life = field(default=Life.RUNNING, init=False)
     _turn: Interruption | None = field(default=None, init=False)
+    _on_settled: tuple[Step, ...] | None = field(default=None, init=False)  # of the latest play
+    _last_known: frozenset[str] = field(default=frozenset(), init=False)  # refs, when it died unnoticed
+    _cast: Cast = field(init=False)
     _send: trio.MemorySendChannel[AgentEvent] = field(init=False)
     _receive: trio.MemoryReceiveChannel[AgentEvent] = field(init=False)
     _unread: int = field(default=0, init=False)  # events whose reader has not come back yet
@@ -63,6 +72,7 @@ class ScriptedClient:
 
     def __attrs_post_init__(self) -> None:
         self._send, self._receive = trio.open_memory_channel[AgentEvent](EVENTS_WAITING)
+        self._cast = Cast(self._nursery, self.emit, self._crash)
 
     @property
     def events(self) -> AsyncIterator[AgentEvent]:
@@ -83,7 +93,9 @@ class ScriptedClient:
         native_turn_id = self._effects.new_id("native")
         begun = False
         try:
-            refusal = await self._remember(native_turn_id, turn.text)
+            refusal = None
+            if turn.source is not TurnSource.AUTO:
+                refusal = await self._remember(native_turn_id, turn.text)
             self._nursery.start_soon(
                 self._run, turn, interruption, native_turn_id, refusal, name=f"scripted turn {turn.turn_id}"
             )
@@ -95,16 +107,21 @@ class ScriptedClient:
     async def interrupt(self) -> None:
         """Ask the turn to end; without a turn nothing happens."""
         if self._turn is not None:
+            if not self.capabilities.interrupt_spares_background:
+                self._cast.stop_all()
             self._turn.request()
 
     async def stop_agent(self, ref: str, *, spare_children: bool = False) -> None:
-        """No play can start an agent yet, so every ref is unknown."""
+        """Raises RuntimeGone after a crash."""
         if self._life is not Life.RUNNING:
             self._life = Life.DEAD
             raise self.gone()
+        member = self._cast.members.get(ref)
+        if member is not None:
+            self._cast.stop(member, Spared.ALL if spare_children else Spared.NONE)
 
     async def live_agents(self) -> frozenset[str] | None:
-        return frozenset()
+        return self._last_known if self._life is Life.DEAD_UNNOTICED else frozenset(self._cast.members)
 
     def close(self) -> None:
         """The context is being left: the events end."""
@@ -133,6 +150,14 @@ class ScriptedClient:
     # --- what a play acts on -------------------------------------------------------------------------------------
 
     async def emit(self, event: AgentEvent) -> None:
+        """What a dead runtime says nobody hears."""
+        if self._life is not Life.RUNNING:
+            await trio.lowlevel.checkpoint()
+            return
+        with suppress(trio.ClosedResourceError):
+            await self._tell(event)
+
+    async def _tell(self, event: AgentEvent) -> None:
         self._unread += 1
         sent = False
         try:
@@ -145,6 +170,9 @@ class ScriptedClient:
         while self._unread:
             self._all_read = trio.Event()
             await self._all_read.wait()
+
+    async def step_over(self, usage: Usage | None) -> None:
+        """The turn's usage is told with its end."""
 
     async def keep_capabilities(self, capabilities: Capabilities) -> None:
         """They hold for the session's runtime, also when it is opened again."""
@@ -167,24 +195,39 @@ class ScriptedClient:
     async def _run(
         self, turn: TurnPrompt, interruption: Interruption, native_turn_id: str, refusal: str | None
     ) -> None:
-        player = Player(self._session, self._effects, self, interruption, self._plan_file, self._closed)
+        player = Player(self._session, self._effects, self, interruption, self._cast, self._plan_file, self._closed)
         ending: Ending | None = None
         with interruption.scope:
             ending = Failed(refusal) if refusal is not None else await self._perform(turn, player)
         # Free before its end is told, because whoever hears it may prompt at once.
         self._turn = None
         if isinstance(ending, Crashed):
-            self._life = Life.DEAD_UNNOTICED if ending.silent else Life.DEAD
-            if not ending.silent:
-                self._send.close()
+            self._crash(ending.silent)
+        match self._life:
+            case Life.DEAD:
                 return
-        await self.emit(_turn_ended(ending, player, native_turn_id))
+            case Life.DEAD_UNNOTICED:
+                ending = Completed()
+        await self._tell(_turn_ended(ending, player, native_turn_id))
+
+    def _crash(self, silent: bool) -> None:
+        """It ends as if its process had died, with all that lives in it."""
+        self._last_known = frozenset(self._cast.members)
+        self._life = Life.DEAD_UNNOTICED if silent else Life.DEAD
+        self._cast.die()
+        if self._turn is not None:
+            self._turn.kill()
+        if not silent:
+            self._send.close()
 
     async def _perform(self, turn: TurnPrompt, player: Player) -> Ending:
+        if turn.source is TurnSource.AUTO:
+            return await self._go_on(player)
         try:
             play = await self._source.play_for(turn)
         except PlayError as error:
             return Failed(str(error))
+        self._on_settled = None if play is None else play.on_settled
         if turn.model is not None and turn.model != self.model:
             self.model = turn.model
             await self.emit(ModelObserved(turn.model))
@@ -194,6 +237,15 @@ class ScriptedClient:
                 await player.speak(built_in_reply(turn.text, self._reason), self._reply_pace)
                 return Completed()
             return await player.play(play.steps)
+        return Failed("a play lasts at most one hour in all")
+
+    async def _go_on(self, player: Player) -> Ending:
+        """The turn that background work starts by its end."""
+        with trio.move_on_after(MAX_SECONDS + 1):
+            if self._on_settled is not None:
+                return await player.play(self._on_settled)
+            await player.speak(SETTLED, 0)
+            return Completed()
         return Failed("a play lasts at most one hour in all")
 
 

@@ -20,6 +20,11 @@ class Interruption:
         if not self._deaf:
             self.scope.cancel()
 
+    def kill(self) -> None:
+        """End it at once, deaf or not."""
+        self._requested = True
+        self.scope.cancel()
+
     @contextmanager
     def deaf(self) -> Iterator[None]:
         """Hold an interrupt back until the block is left; it then strikes at the next checkpoint."""

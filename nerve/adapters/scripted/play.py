@@ -21,22 +21,26 @@ from nerve.adapters.scripted.steps import (
     Crash,
     DeleteFile,
     EditFile,
+    Ends,
     Fail,
     Play,
     ProposePlan,
     RequestApproval,
+    RunShell,
+    RunWorkflow,
     Say,
     ScenarioFile,
     ServeModel,
+    SpawnAgent,
     Step,
     Think,
-    Unavailable,
     Unmap,
     UseTool,
     Wait,
     WriteFile,
 )
 from nerve.adapters.scripted.wording import first_problem
+from nerve.contract.generated.entities import AgentKind
 
 Path = tuple[str | int, ...]
 
@@ -141,6 +145,27 @@ def _asking_step(step: dict[str, Any], at: str, place: Path) -> Step:
         case {"approve": str(kind)}:
             return RequestApproval(at, kind, step.get("input", {}))
         case _:
+            return _background_step(step, at, place)
+
+
+def _background_step(step: dict[str, Any], at: str, place: Path) -> Step:
+    """The steps that start agents and tasks."""
+    match step:
+        case {"agent": _}:
+            return _agent(step, at, place)
+        case {"shell": str(name)}:
+            return _shell(step, at, AgentKind.SHELL, name)
+        case {"monitor": str(name)}:
+            return _shell(step, at, AgentKind.MONITOR, name)
+        case {"workflow": dict(workflow)}:
+            return RunWorkflow(
+                at,
+                workflow["name"],
+                tuple(workflow.get("phases", ())),
+                tuple(workflow.get("agents", ())),
+                workflow.get("seconds", 0),
+            )
+        case _:
             return _runtime_step(step, at)
 
 
@@ -157,10 +182,8 @@ def _question(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _runtime_step(step: dict[str, Any], at: str) -> Step:
-    """The steps about the runtime itself, and those that can't be played yet."""
+    """The steps about the runtime itself, and those that are built-in tools."""
     match step:
-        case {"agent": _}:
-            return Unavailable(at, "agent")
         case {"call": str(name)}:
             return CallTool(at, name, step.get("input", {}))
         case {"form": dict(form)}:
@@ -185,10 +208,41 @@ def _runtime_step(step: dict[str, Any], at: str) -> Step:
             return Fail(at, message)
         case {"crash": kind}:
             return Crash(at, kind == "silent")
-        case {"unmapped": True}:
-            return Unmap(at)
         case _:
-            return Unavailable(at, next(key for key in step if key in schemas().step_names))
+            return Unmap(at)
+
+
+def _agent(step: dict[str, Any], at: str, place: Path) -> SpawnAgent:
+    return SpawnAgent(
+        pointer=at,
+        name=step["agent"],
+        type=step.get("type", "general-purpose"),
+        description=step.get("description", ""),
+        prompt=step.get("prompt", ""),
+        background=step.get("background", False),
+        model=step.get("model"),
+        steps=_steps(step.get("steps", []), (*place, "steps")),
+        result=step.get("result", ""),
+        ends=Ends(step.get("ends", "completed")),
+        obeys=step.get("on_stop", "confirm") == "confirm",
+        stop_seconds=step.get("stop_seconds", 0),
+    )
+
+
+def _shell(step: dict[str, Any], at: str, kind: AgentKind, name: str) -> RunShell:
+    return RunShell(
+        pointer=at,
+        kind=kind,
+        name=name,
+        command=step.get("command", ""),
+        output=tuple(step.get("output", ())),
+        seconds=step.get("seconds", 0),
+        background=step.get("background", True),
+        exit_code=int(step.get("exit_code", 0)),
+        obeys=step.get("on_stop", "confirm") == "confirm",
+        stop_seconds=step.get("stop_seconds", 0),
+        run=tuple(step["run"]) if "run" in step else None,
+    )
 
 
 __all__ = ["PlayError", "parse_play", "parse_scenario_file", "schemas"]

@@ -8,8 +8,9 @@ from attrs import define, field
 
 from nerve.adapters.protocol import SessionSpec, TextAdded, Usage
 from nerve.adapters.scripted import files
-from nerve.adapters.scripted.acts import asking, file_changes, runtime, speech, tools
+from nerve.adapters.scripted.acts import agents, asking, file_changes, runtime, shells, speech, tools, workflows
 from nerve.adapters.scripted.acts.part import Completed, Crashed, Ended, Ending, Failed, Part, Stage
+from nerve.adapters.scripted.cast import Cast, Member
 from nerve.adapters.scripted.interruption import Interruption
 from nerve.adapters.scripted.steps import (
     AddUsage,
@@ -23,11 +24,13 @@ from nerve.adapters.scripted.steps import (
     Fail,
     ProposePlan,
     RequestApproval,
+    RunShell,
+    RunWorkflow,
     Say,
     ServeModel,
+    SpawnAgent,
     Step,
     Think,
-    Unavailable,
     Unmap,
     UseTool,
     Wait,
@@ -44,19 +47,24 @@ class Player:
     _effects: Effects
     _stage: Stage
     _interruption: Interruption
+    _cast: Cast
     _plan_file: files.Place
     _closed: tuple[Path, ...] = ()
+    _member: Member | None = None
     _part: Part = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._part = Part(
-            self._session,
-            self._effects,
-            self._stage,
-            self._interruption,
-            self._play_nested,
-            self._plan_file,
-            self._closed,
+            session=self._session,
+            effects=self._effects,
+            stage=self._stage,
+            interruption=self._interruption,
+            cast=self._cast,
+            play=self._play_nested,
+            play_as=self._play_as,
+            plan_file=self._plan_file,
+            member=self._member,
+            closed=self._closed,
         )
 
     @property
@@ -79,6 +87,19 @@ class Player:
         """Stream ``text`` as it stands, variables and all."""
         await speech.stream(self._part, text, pace, TextAdded)
 
+    async def _play_as(self, member: Member, stage: Stage, steps: Iterable[Step]) -> Ending:
+        other = Player(
+            self._session,
+            self._effects,
+            stage,
+            member.interruption,
+            self._cast,
+            self._plan_file,
+            self._closed,
+            member,
+        )
+        return await other.play(steps)
+
     async def _play_nested(self, steps: Iterable[Step]) -> None:
         """Raises Ended where a step ends the play."""
         for step in steps:
@@ -87,6 +108,7 @@ class Player:
             except OSError as error:
                 reason = f"{step.pointer}: the runtime's own record can't be used: {error.strerror}"
                 raise Ended(Failed(reason)) from None
+            await self._stage.step_over(self._part.usage)
             await trio.lowlevel.checkpoint()
 
     async def _step(self, step: Step) -> None:
@@ -104,6 +126,12 @@ class Player:
                 await asking.perform(part, step)
             case AddUsage() | ServeModel() | ChangeCapabilities() | Unmap():
                 await runtime.perform(part, step)
+            case SpawnAgent():
+                await agents.perform(part, step)
+            case RunShell():
+                await shells.perform(part, step)
+            case RunWorkflow():
+                await workflows.perform(part, step)
             case Wait(seconds=seconds):
                 await trio.sleep(seconds)
             case BeStuck(seconds=seconds):
@@ -113,5 +141,3 @@ class Player:
                 raise Ended(Failed(message))
             case Crash(silent=silent):
                 raise Ended(Crashed(silent))
-            case Unavailable(pointer=pointer, name=name):
-                raise Ended(Failed(f"{pointer}: the step '{name}' is not available yet"))

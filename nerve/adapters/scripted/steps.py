@@ -1,10 +1,12 @@
 """The steps of a play as frozen values.  Each knows its JSON pointer, for errors that happen while it is played."""
 
+from enum import StrEnum
 from typing import Any
 
 from attrs import frozen
 
 from nerve.adapters.protocol import Usage
+from nerve.contract.generated.entities import AgentKind
 
 
 @frozen
@@ -143,12 +145,54 @@ class Unmap:
     pointer: str
 
 
-@frozen
-class Unavailable:
-    """A step of the format that this runtime can't play yet; reaching it ends the turn with an error."""
+class Ends(StrEnum):
+    COMPLETED = "completed"
+    FAILED = "failed"
+    VANISHED = "vanished"
+
+
+@frozen(kw_only=True)
+class SpawnAgent:
+    """``obeys``: a stop is confirmed, after ``stop_seconds``."""
 
     pointer: str
     name: str
+    type: str
+    description: str
+    prompt: str
+    background: bool
+    model: str | None
+    steps: "tuple[Step, ...]"
+    result: str
+    ends: Ends
+    obeys: bool
+    stop_seconds: float
+
+
+@frozen(kw_only=True)
+class RunShell:
+    """A shell or a monitor.  ``run`` is a real program and its arguments; None: the play says what it writes."""
+
+    pointer: str
+    kind: AgentKind
+    name: str
+    command: str
+    output: tuple[str, ...]
+    seconds: float
+    background: bool
+    exit_code: int
+    obeys: bool
+    stop_seconds: float
+    run: tuple[str, ...] | None
+
+
+@frozen
+class RunWorkflow:
+    pointer: str
+    name: str
+    phases: tuple[str, ...]
+    agents: tuple[str, ...]
+    seconds: float
 
 
 Step = (
@@ -170,7 +214,9 @@ Step = (
     | Fail
     | Crash
     | Unmap
-    | Unavailable
+    | SpawnAgent
+    | RunShell
+    | RunWorkflow
 )
 
 

@@ -72,6 +72,13 @@ class ErrorCode(StrEnum):
     ALREADY_STARTED = 'already_started'
     NOT_OWNER = 'not_owner'
     FILE_NOT_FOUND = 'file_not_found'
+    LIVE_BACKGROUND_AGENTS = 'live_background_agents'
+    AGENT_NOT_FOUND = 'agent_not_found'
+    AGENT_IN_OTHER_SESSION = 'agent_in_other_session'
+    BAD_CURSOR = 'bad_cursor'
+    NOT_A_SHELL = 'not_a_shell'
+    NO_RUNTIME = 'no_runtime'
+    UNSUPPORTED = 'unsupported'
     CHAT_FAILED = 'chat_failed'
     QUEUE_FULL = 'queue_full'
     FILE_TOO_LARGE = 'file_too_large'
@@ -148,6 +155,13 @@ ERRORS: dict[ErrorCode, ErrorSpec] = {
     ErrorCode.ALREADY_STARTED: ErrorSpec(409, ErrorKind.CODE, 'The message is running already.'),
     ErrorCode.NOT_OWNER: ErrorSpec(403, ErrorKind.CODE, 'Only the person who sent a message can cancel it.'),
     ErrorCode.FILE_NOT_FOUND: ErrorSpec(404, ErrorKind.DETAIL, 'File not found'),
+    ErrorCode.LIVE_BACKGROUND_AGENTS: ErrorSpec(409, ErrorKind.CODE, 'A new model would end the background agents of the session, {live} of which are running.', extra=('live',)),
+    ErrorCode.AGENT_NOT_FOUND: ErrorSpec(404, ErrorKind.CODE, 'The session has no such agent.'),
+    ErrorCode.AGENT_IN_OTHER_SESSION: ErrorSpec(404, ErrorKind.CODE, 'The agent belongs to the session that this one was forked from.', extra=('owner_session_id',)),
+    ErrorCode.BAD_CURSOR: ErrorSpec(400, ErrorKind.CODE, 'Give one cursor at most, before_seq or after_seq, a whole number from 0 on.'),
+    ErrorCode.NOT_A_SHELL: ErrorSpec(409, ErrorKind.CODE, 'Only shells and monitors have an output file.'),
+    ErrorCode.NO_RUNTIME: ErrorSpec(409, ErrorKind.CODE, "The session's agent runtime is gone."),
+    ErrorCode.UNSUPPORTED: ErrorSpec(501, ErrorKind.CODE, "The session's agent runtime can't stop one agent."),
     ErrorCode.CHAT_FAILED: ErrorSpec(502, ErrorKind.DETAIL, 'The turn failed.', varies=True),
     ErrorCode.QUEUE_FULL: ErrorSpec(429, ErrorKind.DETAIL, 'Too many messages wait in this session.', retry_after=5),
     ErrorCode.FILE_TOO_LARGE: ErrorSpec(413, ErrorKind.DETAIL, 'The file {filename} is larger than {limit} bytes; nothing was kept.'),

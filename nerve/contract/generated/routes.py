@@ -4,6 +4,7 @@ from typing import Any
 
 from nerve.contract.generated.accounts import ACCOUNTS_CHANGE_PASSWORD, ACCOUNTS_CREATE, ACCOUNTS_DISABLE, ACCOUNTS_ENABLE, ACCOUNTS_LIST, ACCOUNTS_ME, ACCOUNTS_UPDATE
 from nerve.contract.generated.actors import ACTORS_LIST
+from nerve.contract.generated.agents import AGENTS_GET, AGENTS_LIST, AGENTS_OUTPUT, AGENTS_STOP, AGENTS_TRANSCRIPT
 from nerve.contract.generated.auth import AUTH_CHECK, AUTH_LOGIN, AUTH_ME, AUTH_STATUS
 from nerve.contract.generated.chat import CHAT_SEND
 from nerve.contract.generated.files import FILES_DIFF, FILES_DOWNLOAD, FILES_MODIFIED, FILES_UPLOAD, FILES_UPLOADED
@@ -25,6 +26,11 @@ ROUTES: tuple[Route[Any, Any, Any], ...] = (
     ACCOUNTS_ME,
     ACCOUNTS_UPDATE,
     ACTORS_LIST,
+    AGENTS_GET,
+    AGENTS_LIST,
+    AGENTS_OUTPUT,
+    AGENTS_STOP,
+    AGENTS_TRANSCRIPT,
     AUTH_CHECK,
     AUTH_LOGIN,
     AUTH_ME,

@@ -33,7 +33,7 @@ async def _asked(
 ) -> tuple[str, InteractionReply]:
     tool_use_id = await part.start_tool(tool, tool_input)
     await part.stage.heard()
-    return tool_use_id, await part.session.host.ask(InteractionRequest(kind, tool, tool_input))
+    return tool_use_id, await part.session.host.ask(InteractionRequest(kind, tool, tool_input, part.agent_ref))
 
 
 async def _finish(part: Part, tool_use_id: str, reply: InteractionReply, result: str) -> None:

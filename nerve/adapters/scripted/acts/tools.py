@@ -28,7 +28,7 @@ async def call(part: Part, step: CallTool) -> None:
     """Waits for as long as the tool does."""
     tool_use_id = await part.start_tool(PREFIX + step.tool, step.input)
     await part.stage.heard()
-    result = await part.session.host.call_tool(step.tool, step.input)
+    result = await part.session.host.call_tool(step.tool, step.input, part.agent_ref)
     if step.tool == FORM:
         part.variables |= _answers(step.input, result)
     await part.finish_tool(tool_use_id, result.text, result.is_error)
