@@ -73,6 +73,7 @@ class Agents:
 
     async def snapshot(self, session_id: str, limit: int = SNAPSHOT_LIMIT) -> AgentSnapshot:
         """Raises SESSION_NOT_FOUND."""
+        await self._save(session_id)  # what is told of has to be on disk
         stored, queued = await self._house.database.read(_read_roster, session_id)
         return self.snapshot_of(session_id, stored, queued, limit)
 

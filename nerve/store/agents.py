@@ -74,7 +74,8 @@ def _check_session(db: apsw.Connection, session_id: str) -> None:
 
 
 def get(db: apsw.Connection, session_id: str, agent_id: str) -> tuple[AgentRecord, AgentTexts]:
-    """Raises AGENT_NOT_FOUND, or AGENT_IN_OTHER_SESSION for one of a session that this one was forked from."""
+    """Raises SESSION_NOT_FOUND, AGENT_NOT_FOUND, or AGENT_IN_OTHER_SESSION for one of a session that it came from."""
+    _check_session(db, session_id)
     row = one(db, f"SELECT {COLUMNS}, prompt, result_text FROM session_agents WHERE id = ?", (agent_id,))
     if row is None:
         raise NerveError(ErrorCode.AGENT_NOT_FOUND)

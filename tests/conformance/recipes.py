@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from tests.conformance.staging import HELPER, SERVER, playing_agent
 from tests.conformance.subject import PASSWORD, SocketTalk, Start, Subject, new_account, new_person, new_session, script
 from tests.contract.spec_reader import Call
 from tests.spec_client import Answer, SpecClient
@@ -252,6 +253,14 @@ async def queued_behind(client: SpecClient, session_id: str, first: str = "wait:
     return str(update["queue"][-1]["queue_id"])
 
 
+async def _helper(subject: Subject, call: Call) -> Request:
+    return Request(subject.owner, call.id, await playing_agent(subject.owner, HELPER), example_of(call))
+
+
+async def _background_shell(subject: Subject, call: Call) -> Request:
+    return Request(subject.owner, call.id, await playing_agent(subject.owner, SERVER))
+
+
 SPECIAL: Mapping[str, Callable[[Subject, Call], Awaitable[Request]]] = {
     "setup.claim": _claim,
     "auth.login": _sign_in,
@@ -266,4 +275,8 @@ SPECIAL: Mapping[str, Callable[[Subject, Call], Awaitable[Request]]] = {
     "files.diff": _changed_file,
     "files.upload": _upload,
     "files.download": _downloadable,
+    "agents.get": _helper,
+    "agents.transcript": _helper,
+    "agents.output": _background_shell,
+    "agents.stop": _helper,
 }

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from tests.conformance import scenarios_agents, scenarios_frames
 from tests.conformance.conftest import Opening, marked
-from tests.conformance.scenarios_frames import REMOVALS, SCENARIOS, talking
+from tests.conformance.scenarios_frames import REMOVALS, talking
 from tests.conformance.subject import Local, Start, Subject, new_session
 from tests.contract.spec_reader import CLIENT, ERRORS, SERVER
 from tests.spec_frames import FUTURE
 
 # What only a later part can provoke: it takes a model to sum up a plan.
+SCENARIOS = {**scenarios_frames.SCENARIOS, **scenarios_agents.FRAMES}
 NOT_YET = {("plan_summary", "ok")}
 PROMISED: Mapping[tuple[str, str], dict[str, Any]] = {
     (kind, example["name"]): example["payload"]

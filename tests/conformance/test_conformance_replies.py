@@ -7,7 +7,7 @@ import pytest
 
 from nerve.contract.generated.routes import ROUTES
 from nerve.routes import ENDPOINTS
-from tests.conformance import scenarios_people, scenarios_shared, scenarios_work
+from tests.conformance import scenarios_agents, scenarios_people, scenarios_shared, scenarios_work
 from tests.conformance.conftest import Opening, local, starting_marks
 from tests.conformance.subject import Local, Scenario
 from tests.spec_replies import BY_ID, Documented, documented_replies, errors_of
@@ -23,7 +23,12 @@ def _merged(*tables: Mapping[Documented, Scenario]) -> dict[Documented, Scenario
     return merged
 
 
-SCENARIOS = _merged(scenarios_shared.scenarios(), scenarios_people.SCENARIOS, scenarios_work.SCENARIOS)
+SCENARIOS = _merged(
+    scenarios_shared.scenarios(),
+    scenarios_people.SCENARIOS,
+    scenarios_work.SCENARIOS,
+    scenarios_agents.SCENARIOS,
+)
 
 
 def _promise(operation_id: str, code: str = "") -> Documented:

@@ -16,11 +16,13 @@ from nerve.ws.conversation import (
     Close,
     Command,
     Conversation,
+    Follow,
     Fork,
     Resume,
     Send,
     Stop,
     Submit,
+    Unfollow,
 )
 
 
@@ -112,6 +114,13 @@ def test_a_stop_leaves_the_binding() -> None:
 def test_an_answer_is_passed_on_as_it_is(fields: dict[str, Any], answer: PersonsAnswer) -> None:
     frame = {"type": "answer_interaction", "session_id": "other", "interaction_id": "i", **fields}
     assert said(frame) == [Answer("other", "i", answer)]
+
+
+def test_only_agents_of_the_bound_session_are_followed() -> None:
+    subscribe = {"type": "agent_subscribe", "session_id": "s", "agent_id": "ag_1"}
+    assert said(subscribe) == [error("agent_not_found", "s")]
+    assert said(subscribe, bound="s") == [Follow("s", "ag_1")]
+    assert said({**subscribe, "type": "agent_unsubscribe"}) == [Unfollow("s", "ag_1")]
 
 
 @pytest.mark.req("WS-19")

@@ -176,7 +176,7 @@ AGENTS_STOP: Route[AgentsStopParams, StopAgent, AgentStopping | AgentAtRest] = R
     work=Work.WRITE,
     any_host=False,
     headers=(),
-    errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.CODE, ErrorCode.AGENT_NOT_FOUND: ErrorKind.CODE, ErrorCode.AGENT_IN_OTHER_SESSION: ErrorKind.CODE, ErrorCode.NO_RUNTIME: ErrorKind.CODE, ErrorCode.UNSUPPORTED: ErrorKind.CODE, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION, ErrorCode.STORE_FULL: ErrorKind.DETAIL, ErrorCode.STORE_BUSY: ErrorKind.DETAIL},
+    errors={ErrorCode.SESSION_NOT_FOUND: ErrorKind.CODE, ErrorCode.AGENT_NOT_FOUND: ErrorKind.CODE, ErrorCode.AGENT_IN_OTHER_SESSION: ErrorKind.CODE, ErrorCode.NO_RUNTIME: ErrorKind.CODE, ErrorCode.UNSUPPORTED: ErrorKind.CODE, ErrorCode.INTERNAL: ErrorKind.DETAIL, ErrorCode.WRONG_HOST: ErrorKind.DETAIL, ErrorCode.UNAUTHENTICATED: ErrorKind.DETAIL, ErrorCode.IDENTITY_NOT_READY: ErrorKind.DETAIL, ErrorCode.FOREIGN_ORIGIN: ErrorKind.DETAIL, ErrorCode.BODY_TOO_LARGE: ErrorKind.DETAIL, ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind.DETAIL, ErrorCode.INVALID_REQUEST: ErrorKind.VALIDATION},
 )
 
 AGENTS_TRANSCRIPT: Route[AgentsTranscriptParams, NoBody, TranscriptPage] = Route(
