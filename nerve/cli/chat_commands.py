@@ -51,6 +51,9 @@ class Commands:
             case Name.NEW:
                 made = await talk.client.create_session(command.argument or None)
                 self._go(made.id, made.title)
+            case Name.FORK:
+                made = await talk.client.fork_session(talk.session_id, title=command.argument or None)
+                self._go(made.id, made.title)
             case Name.HISTORY:
                 limit = max(1, min(MAX_HISTORY, int(command.argument or HISTORY)))
                 page = await talk.client.messages(talk.session_id, limit)

@@ -9,6 +9,7 @@ HELP = """\
 /sessions       the newest conversations
 /switch ID      go on in another session
 /new [TITLE]    begin a new session
+/fork [TITLE]   go on in a copy of this session, which stays as it is
 /history [N]    the last N messages (10)
 /queue          what waits
 /cancel ID      take a message back that waits
@@ -28,6 +29,7 @@ class Name(Enum):
     SESSIONS = "sessions"
     SWITCH = "switch"
     NEW = "new"
+    FORK = "fork"
     HISTORY = "history"
     QUEUE = "queue"
     CANCEL = "cancel"

@@ -24,7 +24,7 @@ from attrs import define, field
 
 from nerve.client.backoff import Backoff
 from nerve.client.following import LiveEvent
-from nerve.client.live import LiveSession
+from nerve.client.live import LiveSession, LiveTurn
 from nerve.client.rest import CALL_SECONDS, NerveClient
 from nerve.client.rest import open_client as open_async_client
 from nerve.contract.generated.frames_server import ServerFrame
@@ -152,6 +152,8 @@ class PlainClient:
     delete_session = _plain(NerveClient.delete_session)
     archive_session = _plain(NerveClient.archive_session)
     unarchive_session = _plain(NerveClient.unarchive_session)
+    fork_session = _plain(NerveClient.fork_session)
+    resume_session = _plain(NerveClient.resume_session)
     messages = _plain(NerveClient.messages)
     events = _plain(NerveClient.events)
     chat = _plain(NerveClient.chat)
@@ -234,8 +236,10 @@ class PlainLiveSession:
 
     def turn(self, content: str, *, model: str | None = None) -> Iterator[ServerFrame]:
         """Send a message and give the frames of its turn; see LiveSession.turn."""
-        frames = self._live.turn(content, model=model)
-        while (frame := self._portal.run(_next, frames, float("inf"))) is not _OVER:
+        return self._frames_of(self._portal.run_sync(partial(self._live.turn, content, model=model)))
+
+    def _frames_of(self, turn: LiveTurn) -> Iterator[ServerFrame]:
+        while (frame := self._portal.run(_next, turn, float("inf"))) is not _OVER:
             yield cast("ServerFrame", frame)
 
 

@@ -35,9 +35,11 @@ from nerve.contract.generated.sessions import (
     SESSIONS_CREATE,
     SESSIONS_DELETE,
     SESSIONS_EVENTS,
+    SESSIONS_FORK,
     SESSIONS_GET,
     SESSIONS_LIST,
     SESSIONS_MESSAGES,
+    SESSIONS_RESUME,
     SESSIONS_STATUS,
     SESSIONS_STOP,
     SESSIONS_UNARCHIVE,
@@ -46,6 +48,7 @@ from nerve.contract.generated.sessions import (
     ArchiveResult,
     ForceStopped,
     MessagePage,
+    NewFork,
     NewSession,
     SessionChange,
     SessionFeed,
@@ -56,6 +59,7 @@ from nerve.contract.generated.sessions import (
     SessionsGetParams,
     SessionsListParams,
     SessionsMessagesParams,
+    SessionsResumeParams,
     SessionsStatusParams,
     SessionsStopParams,
     SessionsUnarchiveParams,
@@ -186,6 +190,17 @@ class NerveClient:
 
     async def unarchive_session(self, session_id: str) -> None:
         await self.call(SESSIONS_UNARCHIVE, SessionsUnarchiveParams(session_id=session_id))
+
+    async def fork_session(
+        self, session_id: str, *, at_message_id: int | None = None, title: str | None = None
+    ) -> Session:
+        """A new session that begins with this one's messages, up to the one with this number or all of them."""
+        at = None if at_message_id is None else str(at_message_id)
+        return await self.call(SESSIONS_FORK, body=NewFork(source_session_id=session_id, at_message_id=at, title=title))
+
+    async def resume_session(self, session_id: str) -> Session:
+        """Have an idle, stopped, failed or archived session go on with its conversation at the next message."""
+        return await self.call(SESSIONS_RESUME, SessionsResumeParams(session_id=session_id))
 
     async def messages(self, session_id: str, limit: int = 100, before_id: int | None = None) -> MessagePage:
         """The newest ones, oldest first; ``before_id`` pages back."""

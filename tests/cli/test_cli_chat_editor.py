@@ -124,6 +124,7 @@ def test_a_terminal_that_edits_itself_gives_whole_lines() -> None:
         ("/switch a1b2", Command(Name.SWITCH, "a1b2")),
         ("/new A title  of words", Command(Name.NEW, "A title  of words")),
         ("/new", Command(Name.NEW)),
+        ("/fork", Command(Name.FORK)),
         ("/history 20", Command(Name.HISTORY, "20")),
         ("/cancel q_1", Command(Name.CANCEL, "q_1")),
         ("//etc/passwd", Say("/etc/passwd")),

@@ -23,7 +23,14 @@ from nerve.client.plain import PlainClient
 from nerve.client.plain import open_client as open_plain_client
 from nerve.contract.generated.entities import MessageRole
 from nerve.contract.generated.errors import ErrorCode
-from nerve.contract.generated.frames_server import DoneFrame, StoppedFrame, TokenFrame
+from nerve.contract.generated.frames_server import (
+    DoneFrame,
+    ErrorFrame,
+    SessionForkedFrame,
+    SessionResumedFrame,
+    StoppedFrame,
+    TokenFrame,
+)
 from nerve.contract.generated.routes import ROUTES
 from nerve.contract.route import NoBody, NoParams, ReplyKind
 from nerve.effects import Effects
@@ -81,6 +88,42 @@ def test_a_session_from_its_making_to_its_end(client: PlainClient) -> None:
     assert gone.value.code is ErrorCode.SESSION_NOT_FOUND
 
 
+def test_a_fork_has_its_part_and_a_session_is_resumed(client: PlainClient) -> None:
+    source = client.create_session("A title").id
+    for word in ("one", "two"):
+        client.chat(f"#!nerve-scenario\n- say: {word}", source)
+    first_answer = client.messages(source).messages[1]
+    fork = client.fork_session(source, at_message_id=first_answer.id, title="Only one")
+    assert (fork.title, fork.parent_session_id, fork.forked_from_message) == ("Only one", source, first_answer.id)
+    assert [row.content for row in client.messages(fork.id).messages][1:] == ["one"]
+    with pytest.raises(ApiError) as unknown:
+        client.fork_session(source, at_message_id=10**9)
+    assert unknown.value.code is ErrorCode.MESSAGE_NOT_FOUND
+    client.archive_session(source)
+    assert client.resume_session(source).archived_at is None
+    with pytest.raises(ApiError) as fresh:
+        client.resume_session(client.create_session().id)
+    assert fresh.value.code is ErrorCode.NOT_RESUMABLE
+
+
+def test_a_fork_and_a_resume_over_the_socket(client: PlainClient) -> None:
+    source = client.create_session("A title").id
+    client.chat("#!nerve-scenario\n- say: one", source)
+    with client.follow(source) as live:
+        live.fork(at_message_id="1000000000")
+        assert (
+            next(event.error for event in live if isinstance(event, ErrorFrame)) == "The session has no such message."
+        )
+        live.fork(title="Whole")
+        made = next(event for event in live if isinstance(event, SessionForkedFrame))
+        assert (made.source_id, made.title) == (source, "Whole")
+        assert client.session(made.fork_id).parent_session_id == source
+        client.archive_session(source)
+        live.resume()
+        assert next(event.session_id for event in live if isinstance(event, SessionResumedFrame)) == source
+        assert client.session(source).archived_at is None
+
+
 @pytest.mark.parametrize(
     "route",
     [route for route in ROUTES if route.params is NoParams and route.body is NoBody and route.method == "GET"],
@@ -135,6 +178,14 @@ def test_a_plain_program_sees_a_turn_as_it_comes(client: PlainClient) -> None:
     with client.follow(session_id, after_seq=0) as live:
         replay = [live.next_within(5) for _ in range(6)]
         assert any(getattr(frame, "seq", None) == 1 for frame in replay)
+
+
+def test_a_plain_turn_begins_before_anybody_looks_at_it(client: PlainClient) -> None:
+    session_id = client.create_session().id
+    with client.follow(session_id) as live:
+        live.turn("#!nerve-scenario\n- say: one")
+        while not isinstance(event := live.next_within(PATIENCE_SECONDS), DoneFrame):
+            assert event is not None
 
 
 def test_a_turn_is_stopped_and_a_waiting_message_taken_back(client: PlainClient) -> None:
