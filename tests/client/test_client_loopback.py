@@ -26,6 +26,7 @@ from nerve.contract.generated.errors import ErrorCode
 from nerve.contract.generated.frames_server import (
     DoneFrame,
     ErrorFrame,
+    InteractionFrame,
     SessionForkedFrame,
     SessionResumedFrame,
     StoppedFrame,
@@ -36,14 +37,16 @@ from nerve.contract.route import NoBody, NoParams, ReplyKind
 from nerve.effects import Effects
 from nerve.identity.tokens import mint_session
 from tests.live.instance import Instance
-from tools.line import Line, line_to
+from tools.line import line_to
 
 pytestmark = pytest.mark.slow
 
 PATIENCE_SECONDS = 60.0
 QUICK = Backoff(first=0.05, longest=0.2)
-WORDS = " ".join(f"w{number}" for number in range(60))
-COUNTING = f"#!nerve-scenario\n- say: {WORDS}\n  pace: 0.03\n"
+WORDS = " ".join(f"w{number}" for number in range(12))
+QUESTIONS = 5
+QUIZ = "#!nerve-scenario" + f"\n- say: {WORDS}\n  pace: 0.02\n- ask: [{{question: Go on?}}]" * QUESTIONS
+WAITING = "#!nerve-scenario\n- say: begun\n- wait: 60"  # until it is stopped
 
 
 async def until_caught_up(live: LiveSession) -> None:
@@ -191,7 +194,7 @@ def test_a_plain_turn_begins_before_anybody_looks_at_it(client: PlainClient) -> 
 def test_a_turn_is_stopped_and_a_waiting_message_taken_back(client: PlainClient) -> None:
     session_id = client.create_session().id
     with client.follow(session_id) as live:
-        turn = live.turn(COUNTING)
+        turn = live.turn(WAITING)
         assert next(turn) is not None
         waiting = live.send("and then?")
         while not (queue := client.queue(session_id)):
@@ -217,24 +220,24 @@ def test_a_full_queue_refuses_with_its_reason(instance: Instance, client: PlainC
 
 
 async def test_a_turn_over_a_line_that_is_cut_again_and_again_is_whole(instance: Instance, token: str) -> None:
+    """Now and then in the middle of its words, and wherever it asks: there it waits until somebody has come back."""
     with line_to(instance.address) as line, trio.fail_after(PATIENCE_SECONDS):
         async with open_client(line.address, token) as client:
             session_id = (await client.create_session()).id
-            async with client.follow(session_id, backoff=QUICK) as live, trio.open_nursery() as nursery:
-                nursery.start_soon(cut_now_and_then, line, nursery.cancel_scope)
-                frames = [frame async for frame in live.turn(COUNTING)]
-                nursery.cancel_scope.cancel()
+            async with client.follow(session_id, backoff=QUICK) as live:
+                frames = []
+                async for frame in live.turn(QUIZ):
+                    frames.append(frame)
+                    if isinstance(frame, InteractionFrame):
+                        line.cut()
+                        live.answer(frame.interaction_id, {"answers": {"Go on?": "yes"}})
+                    elif len(frames) % 20 == 0:
+                        line.cut()
             stored = (await client.messages(session_id)).messages[-1].content
-    assert line.connections > 4
-    assert "".join(frame.content for frame in frames if isinstance(frame, TokenFrame)) == WORDS == stored
+    assert line.connections > QUESTIONS
+    assert "".join(frame.content for frame in frames if isinstance(frame, TokenFrame)) == WORDS * QUESTIONS == stored
     numbers = [frame.seq for frame in frames if isinstance(getattr(frame, "seq", None), int)]  # type: ignore[union-attr]
     assert all(before < after for before, after in pairwise(numbers))  # type: ignore[operator]
-
-
-async def cut_now_and_then(line: Line, scope: trio.CancelScope) -> None:
-    for _ in range(6):
-        await trio.sleep(0.3)
-        line.cut()
 
 
 async def test_a_message_sent_into_a_dead_line_runs_once(instance: Instance, token: str) -> None:
@@ -273,7 +276,7 @@ async def test_a_server_that_is_restarted_goes_on_where_it_was(instance: Instanc
             async with open_client(line.address, token) as client:
                 session_id = (await client.create_session()).id
                 async with client.follow(session_id, backoff=QUICK) as live:
-                    turn = live.turn(COUNTING)
+                    turn = live.turn(WAITING)
                     assert await anext(turn) is not None
                     before = (await client.health()).generation
                     port = re.search(r":(\d+)$", instance.address)
