@@ -135,16 +135,17 @@ async def living(
     watches over the house: what falls in them cancels the block and is raised from it.  Raises what the store raises.
     """
     hub = Hub()
-    house = House(database, hub, effects, backends_of(config, effects), _limits(config))
     async with (
         open_children(identity.home_id, config.environment.inherited, effects.blocking) as children,
-        open_supervisor(house) as supervisor,
+        open_supervisor(
+            House(database, hub, effects, backends_of(config, effects, children), _limits(config))
+        ) as supervisor,
     ):
         if start.after_crash and (ended := await children.end_survivors()):
             log.warning("%d processes of the last one's agents were still running and have been ended", ended)
         maker = SessionMaker(database, supervisor, effects, config.workspace, config.paths.home)
         await maker.ensure_main(SYSTEM_ACTOR)
-        recovered = await recover(house, start.generation)
+        recovered = await recover(supervisor.house, start.generation)
         if recovered.interrupted:
             log.warning("%d turns were interrupted by the end of the last process", len(recovered.interrupted))
         services = Services(

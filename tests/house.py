@@ -218,11 +218,19 @@ def _effects() -> Effects:
 
 @asynccontextmanager
 async def open_house(
-    home: Path, start: Start = Start.CLAIMED, *, settings: Mapping[str, str] | None = None
+    home: Path,
+    start: Start = Start.CLAIMED,
+    *,
+    settings: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] | None = None,
+    effects: Effects | None = None,
 ) -> AsyncIterator[House]:
-    """``settings`` are lines of the configuration by section, such as ``{"sessions": "queue_max: 2"}``."""
-    config = _configured(home, _settings(start, settings or {}))
-    faults, effects = HouseFaults(), _effects()
+    """``settings`` are lines of the configuration by section, such as ``{"sessions": "queue_max: 2"}``.
+
+    ``environ`` is what its environment says besides; ``effects`` are real ones where the clock is.
+    """
+    config = _configured(home, _settings(start, settings or {}), environ or {})
+    faults, effects = HouseFaults(), effects or _effects()
     with open_inline() as inline:
         database = FaultyDatabase(inline, faults)
         identity = Identity(database, effects, _auth(auth_settings(config, Secret(SECRET)), start))
@@ -237,10 +245,10 @@ async def open_house(
         assert house.undeclared == []
 
 
-def _configured(home: Path, settings: Mapping[str, str]) -> Config:
+def _configured(home: Path, settings: Mapping[str, str], more: Mapping[str, str]) -> Config:
     home.mkdir(parents=True)
     (home / "config.yaml").write_text("".join(f"{section}: {{{line}}}\n" for section, line in settings.items()))
-    environ = {"NERVE_HOME": str(home), "NERVE_WORKSPACE": str(home.parent / f"{home.name}-workspace")}
+    environ = {**more, "NERVE_HOME": str(home), "NERVE_WORKSPACE": str(home.parent / f"{home.name}-workspace")}
     config = load(None, environ, home.parent).config
     homes.prepare(config.paths)
     return config

@@ -34,7 +34,8 @@ __all__ = [
 class AgentSpawned:
     """A call asked for it; it doesn't run yet.  ``parent_ref`` None: the orchestrator spawned it.
 
-    ``ambient`` is the runtime's own housekeeping, which nobody asked for.
+    ``ambient`` is the runtime's own housekeeping, which nobody asked for.  ``agent_id`` is what a runtime had to
+    know of the record beforehand, because processes carry it; None: the house names it.
     """
 
     ref: str
@@ -49,6 +50,7 @@ class AgentSpawned:
     prompt: str | None = None
     requested_model: str | None = None
     ambient: bool = False
+    agent_id: str | None = None
 
 
 @frozen(kw_only=True)

@@ -1,5 +1,6 @@
 """One look at the machine's processes.  A process is a pid *and* its time of birth: a pid alone is reused."""
 
+import errno
 import os
 import signal
 from collections.abc import Callable, Iterable
@@ -8,6 +9,8 @@ import psutil
 from attrs import evolve, frozen
 
 from nerve.processes.marker import Marker
+
+OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 @frozen
@@ -45,7 +48,7 @@ class Census:
 
 
 def look() -> Census:
-    """Reads the process table: a few milliseconds per hundred processes."""
+    """Reads the process table: a few milliseconds per hundred processes.  Raises OSError out of descriptors."""
     own, user = os.getpid(), os.getuid()
     tried = (_seen(process, user) for process in psutil.process_iter() if process.pid != own)
     seen = [each for each in tried if each is not None]
@@ -74,8 +77,12 @@ def _seen(process: psutil.Process, user: int) -> Seen | None:
 def _marker(process: psutil.Process) -> Marker | None:
     try:
         return Marker.found_in(process.environ())
-    except (psutil.Error, OSError):
+    except psutil.Error:
         return None  # not readable: it changed its user
+    except OSError as error:
+        if error.errno in OUT_OF_FILES:
+            raise
+        return None
 
 
 def ancestors() -> set[int]:

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import trio
@@ -37,6 +37,7 @@ class StillThere(Exception):
 class _Look:
     done: trio.Event = field(factory=trio.Event)
     census: Census | None = None
+    failure: OSError | None = None
 
 
 @frozen(eq=False)
@@ -60,19 +61,28 @@ class Child:
         """Terminate it with all that came of it, kill what is left after a second; all are gone and reaped on return.
 
         Also for a child that ended by itself: what it left running goes too.  Cannot be cancelled, takes three seconds
-        at most.  Raises StillThere.
+        at most.  Raises StillThere.  Where the process table can't be read, its group is killed without a look.
         """
         with trio.CancelScope(shield=True):
             try:
                 await self._children.end(self.belongs)
+            except OSError as unreadable:
+                log.error("processes can't be looked at (%s); the group of %d is killed", unreadable, self.pid)
+                self._kill_group()
             finally:
                 await self.reap()
+
+    def _kill_group(self) -> None:
+        if self._process.returncode is None:  # not waited for yet, so its number is its own
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     async def reap(self) -> None:
         """Once it is dead: forget it, here and in the system's table."""
         with trio.move_on_after(LOOK_SECONDS):
             await self._process.wait()
-        self._children.forget(self)
+        if self._process.returncode is not None:
+            self._children.forget(self)
 
     def belongs(self, seen: Seen) -> bool:
         """Whether a process carries this child's mark or is in the session that the child leads."""
@@ -91,6 +101,7 @@ class Children:
     _used: bool = False  # a look at the whole machine is not worth it where nothing was ever started
     _orphans: Orphans = field(factory=Orphans)
     _coming: _Look | None = None
+    _looking: trio.Lock = field(factory=trio.Lock)  # one at a time, so that the many who wait share the next
 
     async def start(self, argv: Sequence[str], cwd: Path, marker: Marker, output: int) -> Child:
         """Start a program; its standard output and error go to the descriptor ``output``, it has no input.
@@ -108,7 +119,12 @@ class Children:
                 stderr=output,
                 start_new_session=True,
             )
-            born = census.born(process.pid)
+            try:
+                born = census.born(process.pid)
+            except OSError:
+                process.kill()
+                await process.wait()
+                raise
             assert born is not None, "nobody else waits for it, so even dead it is there"
             child = Child(marker, born, process, self)
             self._living.add(child)
@@ -118,7 +134,7 @@ class Children:
         self._living.discard(child)
 
     async def end(self, belongs: Callable[[Seen], bool]) -> None:
-        """End every process that ``belongs`` names, and their descendants.  Raises StillThere."""
+        """End every process that ``belongs`` names, and their descendants.  Raises StillThere, OSError."""
         asked: set[tuple[int, float]] = set()
 
         def follows(seen: Seen) -> bool:
@@ -126,19 +142,19 @@ class Children:
             return belongs(seen) or (seen.pid, seen.born) in asked
 
         begun = trio.current_time()
-        left: list[Seen] = []
-        while trio.current_time() < begun + END_SECONDS:
-            left = (await self.look()).family(follows)
-            if not left:
-                return
-            if trio.current_time() < begun + TERM_SECONDS:
+        killed = False
+        while left := (await self.look()).family(follows):
+            waited = trio.current_time() - begun
+            if waited < TERM_SECONDS:
                 # Each is asked once; one that was born meanwhile is asked as well.
                 census.send([s for s in left if (s.pid, s.born) not in asked], signal.SIGTERM)
                 asked.update((s.pid, s.born) for s in left)
+            elif killed and waited >= END_SECONDS:  # a slow look must not be taken for a process that stays
+                raise StillThere([seen.pid for seen in left])
             else:
                 census.send(left, signal.SIGKILL)
+                killed = True
             await trio.sleep(LOOK_SECONDS)
-        raise StillThere([seen.pid for seen in left])
 
     async def end_survivors(self, begun: float | None = None) -> int:
         """End what carries this home's mark and was born before ``begun`` (None: before this process); how many.
@@ -173,20 +189,30 @@ class Children:
                 await child.reap()
 
     async def look(self) -> Census:
-        """A look that begins after this call.  Whoever asks while one is about to begin shares it."""
+        """A look that begins after this call.  Whoever asks while one is about to begin shares it.
+
+        Raises OSError where no file can be opened.
+        """
         if self._coming is None:
             self._coming = _Look()
             self._nursery.start_soon(self._take, self._coming, name="look at processes")
         coming = self._coming
         await coming.done.wait()
+        if coming.failure is not None:
+            raise OSError(coming.failure.errno, coming.failure.strerror)
         assert coming.census is not None
         return coming.census
 
     async def _take(self, coming: _Look) -> None:
-        self._coming = None
-        own = {child.pid for child in self._living}
-        coming.census = await self._blocking(census.look)
-        self._orphans.reap(coming.census, own, trio.current_time())
+        async with self._looking:
+            self._coming = None
+            own = {child.pid for child in self._living}
+            try:
+                coming.census = await self._blocking(census.look)
+            except OSError as error:
+                coming.failure = error
+            else:
+                self._orphans.reap(coming.census, own, trio.current_time())
         coming.done.set()
 
     async def sweep(self) -> None:
@@ -194,7 +220,8 @@ class Children:
         while True:
             await trio.sleep(SWEEP_SECONDS)
             if self._living or self._orphans.expected:
-                await self.look()
+                with suppress(OSError):  # the next one may work
+                    await self.look()
 
 
 @asynccontextmanager
@@ -209,6 +236,6 @@ async def open_children(home_id: str, environment: Mapping[str, str], blocking: 
             with trio.CancelScope(shield=True):
                 try:
                     await children.end_all()
-                except StillThere as still:
-                    log.error("the house closes, and %s", still)
+                except (StillThere, OSError) as left:
+                    log.error("the house closes, and %s", left)
             nursery.cancel_scope.cancel()

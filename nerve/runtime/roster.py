@@ -119,7 +119,7 @@ class Roster:
             return
         parent = None if event.parent_ref is None else self.of_ref(event.parent_ref)
         record = AgentRecord(
-            id=self._house.effects.new_id("agent"),
+            id=event.agent_id or self._house.effects.new_id("agent"),
             session_id=self.session_id,
             backend=self.backend,
             kind=event.kind,

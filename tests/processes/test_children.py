@@ -1,9 +1,11 @@
 """True processes on the true clock: started, found again by their mark, and gone."""
 
+import errno
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,8 +14,9 @@ import pytest
 import trio
 
 from nerve.effects import in_thread
-from nerve.processes import Child, Children, Marker, open_children
+from nerve.processes import Child, Children, Marker, StillThere, open_children
 from nerve.processes import census as process_census
+from nerve.processes import children as process_children
 
 pytestmark = pytest.mark.slow
 HOME = f"home-of-test-{os.getpid()}"
@@ -91,6 +94,83 @@ async def test_one_that_is_deaf_is_killed_with_a_runaway_child(tmp_path: Path) -
 def _dead() -> set[int]:
     """Zombies: they are somebody else's to reap here, because the tests are no subreaper."""
     return {p.pid for p in psutil.process_iter(["status"]) if p.info["status"] == psutil.STATUS_ZOMBIE}
+
+
+def out_of_files(*_: object) -> object:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+async def test_one_that_cannot_be_looked_at_is_not_left_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with children_of() as children:
+        with monkeypatch.context() as patched:
+            patched.setattr(process_census, "born", out_of_files)
+            with pytest.raises(OSError, match="Too many open files"):
+                await start(children, tmp_path, ["sleep", "60"])
+        assert marked() == []
+
+
+async def test_without_a_look_its_group_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with children_of() as children:
+        child = await start(children, tmp_path, ["sh", "-c", "sleep 60 & sleep 60"])
+        with monkeypatch.context() as patched:
+            patched.setattr(process_census, "look", out_of_files)
+            await child.end()
+        assert await child.wait() == -9
+        await gone(marked)
+        # The house closes all the same.
+        monkeypatch.setattr(process_census, "look", out_of_files)
+
+
+async def gone(found: Callable[[], list[int]]) -> None:
+    with trio.fail_after(30):
+        while found():  # noqa: ASYNC110 - nobody tells
+            await trio.sleep(0.01)
+
+
+async def test_a_slow_look_is_not_taken_for_a_process_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly() -> process_census.Census:
+        found = look()
+        time.sleep(0.3)
+        return found
+
+    look = process_census.look
+    monkeypatch.setattr(process_census, "look", slowly)
+    monkeypatch.setattr(process_children, "TERM_SECONDS", 0.0)
+    monkeypatch.setattr(process_children, "END_SECONDS", 0.2)
+    async with children_of() as children:
+        child = await start(children, tmp_path, ["sleep", "60"])
+        await child.end()
+        assert await child.wait() == -9
+
+
+async def test_one_that_stays_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with children_of() as children:
+        child = await start(children, tmp_path, ["sleep", "60"])
+        with monkeypatch.context() as patched:
+            patched.setattr(process_census, "send", lambda *_: None)
+            patched.setattr(process_children, "END_SECONDS", 0.2)
+            patched.setattr(process_children, "TERM_SECONDS", 0.0)
+            with pytest.raises(StillThere) as still:
+                await child.end()
+        assert still.value.pids == (child.pid,)
+
+
+async def test_many_that_look_share_their_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+
+    def counted() -> process_census.Census:
+        looks.append(1)
+        return process_census.Census(())
+
+    monkeypatch.setattr(process_census, "look", counted)
+    async with children_of() as children, trio.open_nursery() as nursery:
+        for _ in range(50):
+            nursery.start_soon(children.look)
+    assert len(looks) == 1
 
 
 async def test_what_an_ended_child_left_behind_goes_too(tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ import trio
 from attrs import define, field
 
 from nerve.adapters.protocol import AgentClient, Availability, Capabilities, RuntimeGone, SessionSpec
+from nerve.adapters.scripted import output_files
 from nerve.adapters.scripted.client import ScriptedClient
 from nerve.adapters.scripted.conversation import Conversations, UnknownTurn
 from nerve.adapters.scripted.files import FileProblem, delete, plan_file
 from nerve.adapters.scripted.source import PlaySource
 from nerve.effects import Effects
+from nerve.processes import Children
 
 MODEL = "scripted"
 REPLY_PACE_SECONDS = 0.01
@@ -25,6 +27,7 @@ class ScriptedAdapter:
     ``directory`` holds its conversations, ``plans`` (beside it by default) one plan a session, ``workspace`` the folder
     ``scenarios``.  ``reason`` says, for people, why the configured runtime is not used; None means that the scripted
     runtime is the configured one.  In ``closed`` directories no play changes a file: they are the server's own.
+    ``children`` start the programs of ``run``; None: plays may start none.
     """
 
     _directory: Path
@@ -33,6 +36,7 @@ class ScriptedAdapter:
     _reason: str | None = None
     _reply_pace: float = REPLY_PACE_SECONDS
     _closed: tuple[Path, ...] = ()
+    _children: Children | None = None
     _plans: Path = field()
     _source: PlaySource = field(init=False)
     name: str = field(default="scripted", init=False)
@@ -62,8 +66,9 @@ class ScriptedAdapter:
             await self._effects.blocking(delete, plan_file(self._plans, session_id))
 
     async def forget(self, native_id: str) -> None:
-        """Remove a conversation's record; one that is not there is fine."""
+        """Remove a conversation's record and what its shells wrote; one that is not there is fine."""
         await self._effects.blocking(Conversations(self._directory).forget, native_id)
+        await self._effects.blocking(output_files.forget, native_id)
 
     @asynccontextmanager
     async def _opened(self, session: SessionSpec) -> AsyncIterator[AgentClient]:
@@ -82,6 +87,7 @@ class ScriptedAdapter:
                 reason=self._reason,
                 reply_pace=self._reply_pace,
                 closed=self._closed,
+                children=self._children,
                 plan_file=plan_file(self._plans, session.session_id),
             )
             try:

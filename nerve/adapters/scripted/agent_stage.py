@@ -42,6 +42,10 @@ class AgentStage:
     _used: Usage | None = None
 
     @property
+    def native_id(self) -> str:
+        return self._behind.native_id
+
+    @property
     def capabilities(self) -> Capabilities:
         return self._behind.capabilities
 

@@ -37,7 +37,7 @@ STOPPED = Outcome(AgentOutcome.STOPPED)
 
 @define(eq=False)
 class Member:
-    """``ended`` is set once nothing of it runs any more; ``outcome`` is then how."""
+    """``ended`` is set once nothing of it runs any more; ``outcome`` is then how, ``when_stopped`` if a stop did it."""
 
     ref: str
     parent: "Member | None"
@@ -48,6 +48,7 @@ class Member:
     children: dict[str, "Member"] = field(factory=dict)
     ended: trio.Event = field(factory=trio.Event)
     outcome: Outcome = STOPPED
+    when_stopped: Outcome = STOPPED
     spared: Spared = Spared.NONE
     stopping: bool = False
     silent: bool = False  # it vanished: nobody is told of its end
@@ -108,7 +109,7 @@ class Cast:
                 if member.outcome.outcome is AgentOutcome.COMPLETED:
                     await self._until_childless(member)
             if member.interruption.scope.cancelled_caught:
-                member.outcome = STOPPED
+                member.outcome = member.when_stopped
             await self._leave(member)
         finally:
             member.ended.set()

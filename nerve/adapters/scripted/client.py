@@ -32,6 +32,7 @@ from nerve.adapters.scripted.reply import built_in_reply
 from nerve.adapters.scripted.source import PlaySource
 from nerve.adapters.scripted.steps import Step
 from nerve.effects import Effects
+from nerve.processes import Children
 
 EVENTS_WAITING = 256
 SETTLED = "Work in the background has ended."
@@ -59,6 +60,7 @@ class ScriptedClient:
     _reply_pace: float
     _plan_file: Place
     _closed: tuple[Path, ...] = ()
+    _children: Children | None = None
     _life: Life = field(default=Life.RUNNING, init=False)
     _turn: Interruption | None = field(default=None, init=False)
     _on_settled: tuple[Step, ...] | None = field(default=None, init=False)  # of the latest play
@@ -195,7 +197,16 @@ class ScriptedClient:
     async def _run(
         self, turn: TurnPrompt, interruption: Interruption, native_turn_id: str, refusal: str | None
     ) -> None:
-        player = Player(self._session, self._effects, self, interruption, self._cast, self._plan_file, self._closed)
+        player = Player(
+            self._session,
+            self._effects,
+            self,
+            interruption,
+            self._cast,
+            self._plan_file,
+            self._closed,
+            self._children,
+        )
         ending: Ending | None = None
         with interruption.scope:
             ending = Failed(refusal) if refusal is not None else await self._perform(turn, player)

@@ -1,4 +1,4 @@
-"""The files that simulated shells write to, where command-line agents keep theirs: ``claude-<uid>`` below the temporary
+"""The files that shells write to, where command-line agents keep theirs: ``claude-<uid>`` below the temporary
 directory, ours and closed to everybody else.
 
 Every function blocks.
@@ -20,10 +20,10 @@ def root() -> Path:
     return Path(tempfile.gettempdir()).resolve() / f"claude-{os.getuid()}"
 
 
-def create(session_id: str, task_id: str) -> Path | None:
-    """An empty file for the task; None, with a line in the log, where there is no safe place for it."""
+def create(native_id: str, task_id: str) -> Path | None:
+    """An empty file for the conversation's task; None, with a line in the log, where there is no safe place for it."""
     try:
-        directory = _private(root(), "nerve", _name(session_id), "tasks")
+        directory = _private(root(), "nerve", _name(native_id), "tasks")
         path = directory / f"{task_id}.output"
         os.close(os.open(path, OPEN | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:
@@ -32,23 +32,26 @@ def create(session_id: str, task_id: str) -> Path | None:
     return path
 
 
-def append(path: Path, text: str) -> None:
-    """Verbatim.  A file that is gone stays gone."""
+def append(path: Path, data: bytes) -> None:
+    """Verbatim.  A file that is gone stays gone; what the disk refuses is lost, with a line in the log."""
     try:
         handle = os.open(path, OPEN)
     except OSError:
         return
-    with os.fdopen(handle, "ab") as file:
-        file.write(text.encode("utf-8", "replace"))
+    try:
+        with os.fdopen(handle, "ab") as file:
+            file.write(data)
+    except OSError as error:
+        log.warning("output of a shell is lost: %s", error)
 
 
-def forget(session_id: str) -> None:
-    """Remove what the session's shells have written; nothing there is fine."""
-    shutil.rmtree(root() / "nerve" / _name(session_id), ignore_errors=True)
+def forget(native_id: str) -> None:
+    """Remove what the conversation's shells have written; nothing there is fine."""
+    shutil.rmtree(root() / "nerve" / _name(native_id), ignore_errors=True)
 
 
-def _name(session_id: str) -> str:
-    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in session_id)
+def _name(native_id: str) -> str:
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in native_id)
 
 
 def _private(base: Path, *names: str) -> Path:

@@ -37,6 +37,7 @@ from nerve.adapters.scripted.steps import (
     WriteFile,
 )
 from nerve.effects import Effects
+from nerve.processes import Children
 
 
 @define(eq=False)
@@ -50,6 +51,7 @@ class Player:
     _cast: Cast
     _plan_file: files.Place
     _closed: tuple[Path, ...] = ()
+    _children: Children | None = None
     _member: Member | None = None
     _part: Part = field(init=False)
 
@@ -65,6 +67,7 @@ class Player:
             plan_file=self._plan_file,
             member=self._member,
             closed=self._closed,
+            children=self._children,
         )
 
     @property
@@ -96,6 +99,7 @@ class Player:
             self._cast,
             self._plan_file,
             self._closed,
+            self._children,
             member,
         )
         return await other.play(steps)

@@ -12,6 +12,7 @@ from nerve.adapters.scripted.files import Place
 from nerve.adapters.scripted.interruption import Interruption
 from nerve.adapters.scripted.steps import Step
 from nerve.effects import Effects
+from nerve.processes import Children
 
 
 @frozen
@@ -46,6 +47,11 @@ class Stage(Protocol):
     model: str
 
     @property
+    def native_id(self) -> str:
+        """Of the conversation."""
+        ...
+
+    @property
     def capabilities(self) -> Capabilities: ...
     async def emit(self, event: AgentEvent) -> None: ...
     async def keep_capabilities(self, capabilities: Capabilities) -> None: ...
@@ -65,6 +71,7 @@ class Part:
     """``result`` is the last tool's; ``said`` counts the characters said so far; ``play`` plays nested steps.
 
     ``variables`` are what ``say`` may name beyond that.  ``usage`` and ``mapped`` are what the end of a turn reports.
+    ``children`` are the real processes of the house; None: plays may start none.
     ``member`` is the agent that plays, None in a turn; ``play_as`` has another one play steps on a stage of its own.
     """
 
@@ -78,6 +85,7 @@ class Part:
     plan_file: Place = field(repr=False)
     member: Member | None = None
     closed: tuple[Path, ...] = ()
+    children: Children | None = None
     usage: Usage | None = None
     mapped: bool = True
     result: str = ""

@@ -1,5 +1,6 @@
-"""``shell`` and ``monitor``: a task that writes to a file, as its play says."""
+"""``shell`` and ``monitor``: a task that writes to a file, as its play says; with ``run`` a real process does."""
 
+import shlex
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,7 @@ from nerve.adapters.protocol import ToolStarted
 from nerve.adapters.scripted import output_files
 from nerve.adapters.scripted.acts.agents import enter, finish_with
 from nerve.adapters.scripted.acts.part import Ended, Failed, Part
+from nerve.adapters.scripted.acts.programs import Program
 from nerve.adapters.scripted.cast import Member, Outcome
 from nerve.adapters.scripted.steps import RunShell
 from nerve.adapters.subagents import AgentOutcome, AgentSpawned, AgentStarted
@@ -19,8 +21,9 @@ TASK_TYPES = {AgentKind.SHELL: "local_bash", AgentKind.MONITOR: "local_monitor"}
 
 
 async def perform(part: Part, step: RunShell) -> None:
-    if step.run is not None:
+    if step.run is not None and part.children is None:
         raise Ended(Failed(f"{step.pointer}: 'run' needs scripted.allow_run"))
+    agent_id = None if step.run is None else part.effects.new_id("agent")
     with part.interruption.deaf():
         member = enter(part, background=step.background, obeys=step.obeys, stop_seconds=step.stop_seconds)
         spawned = AgentSpawned(
@@ -30,22 +33,28 @@ async def perform(part: Part, step: RunShell) -> None:
             spawn_tool_use_id=member.ref,
             parent_ref=part.agent_ref,
             name=step.name,
-            command=step.command or None,
+            command=_command(step) or None,
+            agent_id=agent_id,
         )
         await part.stage.emit(spawned)
         await part.stage.emit(ToolStarted(member.ref, TOOLS[step.kind], _tool_input(step)))
         task_id = part.effects.new_id("task")
-        part.cast.start(member, partial(_write, part, member, step, task_id))
-    if step.background:
-        await part.finish_tool(member.ref, f"Running in the background as {task_id}.", False)
-    else:
+        program = _program(part, member, step, agent_id, task_id)
+        work = partial(_write, part, member, step, task_id) if program is None else program.run
+        part.cast.start(member, work)
+    if not step.background:
         await finish_with(part, member)
+        return
+    if program is not None:
+        await program.begun.wait()
+    refusal = None if program is None else program.refusal
+    await part.finish_tool(member.ref, refusal or f"Running in the background as {task_id}.", refusal is not None)
 
 
 async def _write(part: Part, member: Member, step: RunShell, task_id: str) -> Outcome:
     """The entries of ``output`` are spread evenly over ``seconds``; without a place for the file there is none."""
     blocking = part.effects.blocking
-    path = await blocking(output_files.create, part.session.session_id, task_id)
+    path = await blocking(output_files.create, part.stage.native_id, task_id)
     await part.cast.emit(
         AgentStarted(ref=member.ref, task_id=task_id, task_type=TASK_TYPES[step.kind], output_path=path)
     )
@@ -53,7 +62,7 @@ async def _write(part: Part, member: Member, step: RunShell, task_id: str) -> Ou
     for text in step.output:
         await trio.sleep(gap)
         if path is not None:
-            await blocking(output_files.append, path, text)
+            await blocking(output_files.append, path, text.encode("utf-8", "replace"))
     await trio.sleep(gap)
     report = "".join(step.output) if not step.background else f"Exit code {step.exit_code}"
     if step.exit_code:
@@ -61,5 +70,16 @@ async def _write(part: Part, member: Member, step: RunShell, task_id: str) -> Ou
     return Outcome(AgentOutcome.COMPLETED, report)
 
 
+def _program(part: Part, member: Member, step: RunShell, agent_id: str | None, task_id: str) -> Program | None:
+    """None: the play says what is written."""
+    if part.children is None or agent_id is None:
+        return None
+    return Program(part, member, step, part.children, agent_id, task_id, TASK_TYPES[step.kind])
+
+
+def _command(step: RunShell) -> str:
+    return step.command or shlex.join(step.run or ())
+
+
 def _tool_input(step: RunShell) -> dict[str, Any]:
-    return {"command": step.command, "description": step.name, "run_in_background": step.background}
+    return {"command": _command(step), "description": step.name, "run_in_background": step.background}
