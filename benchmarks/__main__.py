@@ -1,10 +1,21 @@
-"""``python -m benchmarks [requests] [sessions] [store] [stream] [process]``: all of them without a name."""
+"""``python -m benchmarks [requests] [sessions] [store] [stream] [agents] [transcripts] [process]``.
+
+All of them without a name.
+"""
 
 import sys
 import time
 from collections.abc import Callable
 
-from benchmarks import http_requests, many_sessions, process_costs, store_writes, token_stream
+from benchmarks import (
+    agent_events,
+    http_requests,
+    many_sessions,
+    process_costs,
+    store_writes,
+    token_stream,
+    transcript_pages,
+)
 from benchmarks.figures import Figure, table
 
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
@@ -12,6 +23,8 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "sessions": many_sessions.measure,
     "store": store_writes.measure,
     "stream": token_stream.measure,
+    "agents": agent_events.measure,
+    "transcripts": transcript_pages.measure,
     "process": process_costs.measure,
 }
 

@@ -5,7 +5,7 @@ import base64
 import os
 import struct
 import time
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from attrs import define, field
@@ -106,15 +106,23 @@ class ReadingSocket(asyncio.Protocol):
             self._transport.abort()
 
 
+S = TypeVar("S", bound=ReadingSocket)
+
+
 async def open_socket(port: int, token: str, session_id: str) -> ReadingSocket:
     """A socket bound to the session.  Raises SocketFailed."""
+    return await open_socket_of(ReadingSocket, port, token, session_id)
+
+
+async def open_socket_of(kind: type[S], port: int, token: str, session_id: str) -> S:
+    """One that looks at more than the ends of turns.  Raises SocketFailed."""
     loop = asyncio.get_running_loop()
     key = base64.b64encode(os.urandom(16)).decode()
     request = (
         f"GET /ws?session_id={session_id} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
         f"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n"
     )
-    made = ReadingSocket(request.encode(), loop.create_future(), loop.create_future())
+    made = kind(request.encode(), loop.create_future(), loop.create_future())
     await loop.create_connection(lambda: made, "127.0.0.1", port)
     async with asyncio.timeout(30):
         await made.opened
