@@ -302,6 +302,11 @@ class AgentClient(Protocol):
         ...
 
     @property
+    def began_afresh(self) -> bool:
+        """None was to go on or to be branched, or the runtime does not have it any more."""
+        ...
+
+    @property
     def capabilities(self) -> Capabilities: ...
 
     @property

@@ -108,7 +108,7 @@ class ClientSlot:
         client: AgentClient = await nursery.start(self._run, self._house.backends, facts.backend, spec)
         try:
             unneeded = await database.write(
-                turns.attached, self.session_id, client.native_id, self._house.effects.now()
+                turns.attached, self.session_id, client.native_id, client.began_afresh, self._house.effects.now()
             )
         except BaseException:
             # A client whose conversation nobody can find again must not take a turn.

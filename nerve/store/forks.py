@@ -1,14 +1,15 @@
 """Forks, and who still needs a conversation of a runtime (sessions-and-agents.md section 4).
 
 Until its first turn a fork stands in ``sessions`` with ``fork_pending``: ``sdk_session_id`` is then the conversation of
-its source, which that turn branches after ``fork_turn`` (NULL: as a whole).  Nobody is shown that id as the fork's own.
+its source, which that turn branches after ``fork_turn``, or a copy of it, which that turn branches as a whole.  Nobody
+is shown that id as the fork's own.
 """
 
 from collections.abc import Callable
 from datetime import datetime
 
 import apsw
-from attrs import frozen
+from attrs import evolve, frozen
 
 from nerve.contract.generated.entities import Session, SessionSource, SessionStatus
 from nerve.domain.attribution import Attribution
@@ -42,6 +43,16 @@ class Point:
 
     last_message_id: int
     native_turn_id: str | None
+    turn_id: str | None = None  # of a fork of the whole
+
+
+@frozen
+class Copy:
+    """A copy of a whole conversation that was made when the turn ``turn_id`` had ended last and none ran."""
+
+    backend: str
+    native_id: str
+    turn_id: str
 
 
 SOURCE = Shape(Source)
@@ -53,12 +64,14 @@ def fork(
     at_message_id: int | None,
     title: str | None,
     by: Attribution,
+    copy: Copy | None,
     new_id: Callable[[str], str],
     now: datetime,
 ) -> Session:
     """Make a session of the messages up to ``at_message_id``, or of all turns that have ended.
 
-    Raises SESSION_NOT_FOUND, MESSAGE_NOT_FOUND, NOT_FORKABLE and ANCHOR_NOT_MAPPED.
+    ``copy`` is of use only where ``unnamed_end`` asked for it.  Raises SESSION_NOT_FOUND, MESSAGE_NOT_FOUND,
+    NOT_FORKABLE, and ANCHOR_NOT_MAPPED also if the source has gone on since the copy was made.
     """
     source = SOURCE.one(db, f"SELECT {SOURCE.columns} FROM sessions WHERE id = ?", (source_id,))
     if source is None:
@@ -66,8 +79,13 @@ def fork(
     point = _whole(db, source_id) if at_message_id is None else _at_message(db, source_id, at_message_id)
     if point is None or source.sdk_session_id is None or source.fork_pending:
         raise NerveError(ErrorCode.NOT_FORKABLE)
-    if point.native_turn_id is None and (at_message_id is not None or _is_running(db, source_id)):
-        raise NerveError(ErrorCode.ANCHOR_NOT_MAPPED)
+    if point.native_turn_id is None:
+        if at_message_id is not None or _is_running(db, source_id):
+            raise NerveError(ErrorCode.ANCHOR_NOT_MAPPED)
+        if copy is not None:
+            if copy.turn_id != point.turn_id:
+                raise NerveError(ErrorCode.ANCHOR_NOT_MAPPED)
+            source = evolve(source, sdk_session_id=copy.native_id)
     fork_id = sessions.unused_id(db, "fork", new_id)
     _add(db, fork_id, source_id, source, point, at_message_id, title, by, now)
     copied = _copy_messages(db, source_id, fork_id, point.last_message_id)
@@ -91,7 +109,7 @@ def _whole(db: apsw.Connection, source_id: str) -> Point | None:
     """
     ended = one(
         db,
-        "SELECT native_turn_id FROM turns WHERE session_id = ? AND state <> 'running'"
+        "SELECT native_turn_id, id FROM turns WHERE session_id = ? AND state <> 'running'"
         " ORDER BY started_at DESC, rowid DESC LIMIT 1",
         (source_id,),
     )
@@ -100,7 +118,19 @@ def _whole(db: apsw.Connection, source_id: str) -> Point | None:
     running = scalar(
         db, "SELECT min(user_message_id) FROM turns WHERE session_id = ? AND state = 'running'", (source_id,)
     )
-    return Point(_NO_BOUND if running is None else running - 1, ended[0])
+    return Point(_NO_BOUND if running is None else running - 1, *ended)
+
+
+def unnamed_end(db: apsw.Connection, source_id: str) -> str | None:
+    """The turn that ended last, if the runtime has no name for it and a fork of the whole is possible.
+
+    A later branch would then hold what the source does meanwhile, so such a fork needs a ``Copy``.
+    """
+    source = SOURCE.one(db, f"SELECT {SOURCE.columns} FROM sessions WHERE id = ?", (source_id,))
+    if source is None or source.sdk_session_id is None or source.fork_pending or _is_running(db, source_id):
+        return None
+    point = _whole(db, source_id)
+    return None if point is None or point.native_turn_id is not None else point.turn_id
 
 
 def _is_running(db: apsw.Connection, session_id: str) -> bool:

@@ -161,11 +161,11 @@ def _placeholder_title(
     return title
 
 
-def attached(db: apsw.Connection, session_id: str, native_id: str, now: datetime) -> str | None:
+def attached(db: apsw.Connection, session_id: str, native_id: str, began_afresh: bool, now: datetime) -> str | None:
     """A runtime client was built for the session; the conversation that nobody needs any more now, if there is one."""
-    before = one(db, "SELECT sdk_session_id, fork_pending FROM sessions WHERE id = ?", (session_id,))
-    if before is not None and before[0] not in (None, native_id) and not before[1]:
-        _unmap(db, session_id)  # what the runtime had of it is lost, and it began afresh
+    before: str | None = scalar(db, "SELECT sdk_session_id FROM sessions WHERE id = ?", (session_id,))
+    if began_afresh and before is not None:
+        _unmap(db, session_id)  # what the runtime had of it is lost
     run(
         db,
         "UPDATE sessions SET status = 'active', sdk_session_id = ?, connected_at = ?, fork_pending = 0,"
@@ -173,7 +173,7 @@ def attached(db: apsw.Connection, session_id: str, native_id: str, now: datetime
         (native_id, to_text(now), session_id),
     )
     record_event(db, session_id, "started", {"sdk_session_id": native_id}, now=now)
-    return forks.unneeded(db, before[0]) if before is not None else None
+    return forks.unneeded(db, before)
 
 
 def _unmap(db: apsw.Connection, session_id: str) -> None:

@@ -40,6 +40,7 @@ class Puppet:
     stopped: list[str] = field(factory=list)  # refs, in the order in which their stops came
     known: frozenset[str] | None = None  # what ``live_agents`` answers
     closed: bool = False
+    began_afresh: bool = False
     obedient: bool = True  # ends the turn as interrupted when asked
     refusal: Exception | None = None  # what ``prompt`` raises
     deaf: Exception | None = None  # what ``interrupt`` raises
@@ -120,6 +121,7 @@ class PuppetAdapter:
     async def open(self, session: SessionSpec) -> AsyncIterator[AgentClient]:
         await self.opening()
         puppet = Puppet(session.native_id or f"native-{len(self.clients) + 1}", session, lambda: self.stirred.set())
+        puppet.began_afresh = session.native_id is None
         self.prepare(puppet)
         self.clients.append(puppet)
         try:

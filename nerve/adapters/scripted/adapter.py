@@ -72,11 +72,12 @@ class ScriptedAdapter:
 
     @asynccontextmanager
     async def _opened(self, session: SessionSpec) -> AsyncIterator[AgentClient]:
-        native_id, capabilities = await self._conversation(session)
+        native_id, began_afresh, capabilities = await self._conversation(session)
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             client = ScriptedClient(
                 native_id=native_id,
+                began_afresh=began_afresh,
                 capabilities=capabilities,
                 model=session.model or MODEL,
                 session=session,
@@ -100,7 +101,7 @@ class ScriptedAdapter:
         if failure is not None:
             raise failure
 
-    async def _conversation(self, session: SessionSpec) -> tuple[str, Capabilities]:
+    async def _conversation(self, session: SessionSpec) -> tuple[str, bool, Capabilities]:
         try:
             return await self._effects.blocking(self._prepared, session)
         except UnknownTurn as error:
@@ -108,12 +109,12 @@ class ScriptedAdapter:
         except OSError as error:
             raise RuntimeGone(f"the conversation's record can't be kept: {error.strerror}", retryable=False) from None
 
-    def _prepared(self, session: SessionSpec) -> tuple[str, Capabilities]:
+    def _prepared(self, session: SessionSpec) -> tuple[str, bool, Capabilities]:
         conversations = Conversations(self._directory)
         if session.native_id is not None and not session.fork:
             known = conversations.resume(session.native_id)
             if known is not None:
-                return session.native_id, known
+                return session.native_id, False, known
         new_id = self._effects.new_id("native")
         forked = (
             session.fork
@@ -122,4 +123,4 @@ class ScriptedAdapter:
         )
         if not forked:
             conversations.create(new_id)
-        return new_id, Capabilities()
+        return new_id, not forked, Capabilities()

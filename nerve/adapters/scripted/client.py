@@ -49,6 +49,7 @@ class ScriptedClient:
     """One per open session; its nursery is that of the context that opened it."""
 
     native_id: str
+    began_afresh: bool
     capabilities: Capabilities
     model: str
     _session: SessionSpec
