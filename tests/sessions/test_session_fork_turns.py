@@ -6,11 +6,15 @@ from pathlib import Path
 import pytest
 import trio
 
+from nerve.domain.attribution import Attribution
+from nerve.errors import ErrorCode, NerveError
+from nerve.store import forks
+from nerve.store.forks import Copy
 from nerve.store.inline import InlineDatabase
 from tests.runtime.mortal_home import Home
 from tests.runtime.tabs import tab
 from tests.sessions.branches import RECALL, asked, conversations, fork, messages, remembered, talked, try_fork
-from tests.sessions.session_house import House, play
+from tests.sessions.session_house import ALICE, House, now, play
 
 QUESTION = " ".join(RECALL.splitlines())
 UNNAMED = play("- say: two", "- unmapped: true")
@@ -141,6 +145,23 @@ async def test_a_fork_while_the_source_begins_a_turn_keeps_to_what_it_shows(hous
         assert await remembered(house, session_id) == shows
     known = {await native(house, session_id) for session_id in [source, *made]}
     assert conversations(house).keys() == known
+
+
+async def test_a_copy_from_before_another_turn_is_of_no_use(house: House) -> None:
+    source = await talked(house, "one", UNNAMED)
+    ((turn,),) = await house.sql("SELECT id FROM turns WHERE session_id = ? AND native_turn_id IS NULL", source)
+    copy = Copy("scripted", "native-of-then", turn)
+    write = partial(house.services.database.write, forks.fork, source, None, None, Attribution(ALICE, ALICE), copy)
+    await talked(house, UNNAMED, session_id=source)
+    with pytest.raises(NerveError) as refused:
+        await write(house.services.effects.new_id, now())
+    assert refused.value.code is ErrorCode.ANCHOR_NOT_MAPPED
+    await talked(house, "three", session_id=source)  # now the end has a name, and no copy is needed
+    assert await remembered(house, (await write(house.services.effects.new_id, now())).id) == [
+        "one",
+        *[line(UNNAMED)] * 2,
+        "three",
+    ]
 
 
 @pytest.mark.req("SESS-55")
