@@ -9,6 +9,7 @@ from nerve.cli.chat_render import Renderer
 from nerve.cli.chat_text import clean, one_line
 from nerve.client import ApiError, NerveClient, Unreachable
 from nerve.contract.generated.entities import Message, SessionRow, TurnStop
+from nerve.contract.generated.sessions import AllStopped, ForceStopped, TurnStopped
 
 HISTORY = 10
 MAX_HISTORY = 1000
@@ -91,8 +92,17 @@ class Commands:
             self._talk.remark("no turn is running")
             self._talk.stop_failed()
         elif answer.turn not in (TurnStop.STOPPED, TurnStop.KILLED):
-            self._talk.complain("the turn does not stop; try again, or leave with a second ^C")
+            self._talk.complain(self._not_stopped(answer))
             self._talk.stop_failed()
+
+    def _not_stopped(self, answer: TurnStopped | AllStopped | ForceStopped) -> str:
+        ends = answer.would_end if isinstance(answer, TurnStopped) else []
+        names = ", ".join(one_line(agent.label, TITLE, self._talk.renderer.symbols) for agent in ends)
+        if answer.turn is TurnStop.NEEDS_CONFIRMATION:
+            return f"that would end what works in the background too ({names}); /stop all does so"
+        if names:
+            return f"the turn does not stop; /stop force ends it, and with it what works in the background ({names})"
+        return "the turn does not stop; try again, or leave with a second ^C"
 
     async def cancel(self, session_id: str, queue_id: str) -> None:
         """Take a message back that waits, and say so where it could not be done."""

@@ -13,7 +13,10 @@ HELP = """\
 /history [N]    the last N messages (10)
 /queue          what waits
 /cancel ID      take a message back that waits
-/stop           stop the turn (also ^C)
+/stop [NAME]    stop the turn (also ^C), or one agent and what it started;
+                `all`: every agent and the turn, `force`: whatever runs
+/agents [NAME]  what works in the background; one of them, and its last steps
+/watch [NAME]   see what one of them does, live; without NAME no more
 /quit           leave (also ^D); a running turn goes on
 While the agent asks something, lines are answers.
 /refuse [WHY]   refuse it; WHY reaches the agent as it is
@@ -34,6 +37,8 @@ class Name(Enum):
     QUEUE = "queue"
     CANCEL = "cancel"
     STOP = "stop"
+    AGENTS = "agents"
+    WATCH = "watch"
     QUIT = "quit"
     REFUSE = "refuse"
     SKIP = "skip"
@@ -45,8 +50,10 @@ class Name(Enum):
 
 # What is about an interaction, and asks the server nothing else.
 ABOUT_ASKED = frozenset({Name.REFUSE, Name.SKIP, Name.BACK, Name.EDIT, Name.LATER, Name.ANSWER})
+# What is about the agents of the session, but for a stop of the turn.
+ABOUT_AGENTS = frozenset({Name.AGENTS, Name.WATCH, Name.STOP})
 _NEED_ARGUMENT = {Name.SWITCH, Name.CANCEL}
-_TAKE_NONE = {Name.HELP, Name.SESSIONS, Name.QUEUE, Name.STOP, Name.QUIT, *ABOUT_ASKED} - {Name.REFUSE}
+_TAKE_NONE = {Name.HELP, Name.SESSIONS, Name.QUEUE, Name.QUIT, *ABOUT_ASKED} - {Name.REFUSE}
 
 
 @frozen
@@ -95,6 +102,8 @@ class Reaction(Enum):
 
     CLEAR = "clear"
     STOP = "stop"
+    AGENTS = "agents"
+    WATCH = "watch"
     TAKE_BACK = "take back"
     HINT = "hint"
     LEAVE = "leave"

@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import trio
 from attrs import define, field
 
+from nerve.cli.chat_agents import Agents
 from nerve.cli.chat_answers import Answers
 from nerve.cli.chat_commands import Commands
 from nerve.cli.chat_editing import NotEdited, edit_text
 from nerve.cli.chat_editor import Entered, Key, Keyboard
-from nerve.cli.chat_input import ABOUT_ASKED, Command, Interrupts, Mistaken, Name, Reaction, Say, parse
+from nerve.cli.chat_events import explained, is_aside
+from nerve.cli.chat_input import ABOUT_AGENTS, ABOUT_ASKED, Command, Interrupts, Mistaken, Name, Reaction, Say, parse
 from nerve.cli.chat_output import Output
 from nerve.cli.chat_render import Renderer
 from nerve.cli.chat_screen import Prompt
@@ -37,11 +39,9 @@ from nerve.contract.generated.frames_server import (
     ErrorFrame,
     InteractionFrame,
     InteractionResolvedFrame,
-    QueueUpdateFrame,
     SessionRunningFrame,
     SessionStatusFrame,
 )
-from nerve.contract.unset import UNSET
 
 OK, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
 MAX_COMMANDS = 16  # typed and not carried out yet
@@ -75,11 +75,14 @@ class Chat:
     _commands: Commands = field(init=False)
     _aside: Renderer = field(init=False)
     _answers: Answers = field(init=False)
+    _agents: Agents = field(init=False)
+    _asked: trio.MemorySendChannel[Command] | None = None  # commands that are carried out one after another
     _lent: trio.Event | None = None  # set when the terminal is ours again
 
     def __attrs_post_init__(self) -> None:
         self._commands = Commands(self)
         self._answers = Answers(self)
+        self._agents = Agents(self)
         shown = self.renderer
         apart = Renderer(shown.symbols, shown.names, shown.own, shown.me)
         self._aside = apart if self.output.apart else shown
@@ -91,8 +94,8 @@ class Chat:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._heed, signals, nursery)
                 if self.keyboard is not None:
-                    send, receive = trio.open_memory_channel[Command](MAX_COMMANDS)
-                    nursery.start_soon(self._type, self.keyboard, send, nursery)
+                    self._asked, receive = trio.open_memory_channel[Command](MAX_COMMANDS)
+                    nursery.start_soon(self._type, self.keyboard, nursery)
                     nursery.start_soon(self._carry_out, receive)
                 while not self.leaving:
                     await self._follow(self.session_id)
@@ -110,6 +113,7 @@ class Chat:
         self.renderer.begin()
         self._aside.begin()
         self._answers.begin()
+        self._agents.begin()
         try:
             with trio.CancelScope() as self._scope:
                 async with self.client.follow(session_id) as live:
@@ -121,7 +125,7 @@ class Chat:
                             await self._lent.wait()
                         self._seen(event)
         except (SocketEnded, SessionGone) as ended:
-            self.complain(_explained(ended))
+            self.complain(explained(ended))
             self.leave(FAILED)
         except BrokenPipeError:
             self.leave(BROKEN_PIPE)
@@ -142,10 +146,11 @@ class Chat:
         was_over = self.watch is not None and self.watch.over
         ours = self._watched(event)
         asks = isinstance(event, InteractionFrame | InteractionResolvedFrame)
-        if _is_aside(event, alone=self.keyboard is None):
+        if is_aside(event, alone=self.keyboard is None):
             self.output.remark(self._aside.render(event))
         elif ours or (self.keyboard is not None and not asks):
             self.output.show(self.renderer.render(event))
+        self._agents.seen(event)
         if self.keyboard is not None:
             self._answers.seen(event)
         elif isinstance(event, InteractionFrame):
@@ -189,6 +194,7 @@ class Chat:
             self.complain("the turn has ended while the line was lost; its answer is in the session's history")
         elif self.watch.refusal is not None and not (self._interrupted or isinstance(event, ErrorFrame | Unconfirmed)):
             self.complain(self.watch.refusal)
+        self._agents.farewell()
         if isinstance(event, DoneFrame):
             self.leave(OK)
         else:
@@ -216,7 +222,7 @@ class Chat:
             if self.offline:
                 self.remark("it goes out once the line is back")
 
-    async def _type(self, keyboard: Keyboard, commands: trio.MemorySendChannel[Command], nursery: trio.Nursery) -> None:
+    async def _type(self, keyboard: Keyboard, nursery: trio.Nursery) -> None:
         self.draw()
         while True:
             await trio.lowlevel.wait_readable(self.descriptor)
@@ -228,7 +234,7 @@ class Chat:
                 self._interrupts.forget()
                 match typed:
                     case Entered(text=text):
-                        self._entered(text, commands, nursery)
+                        self._entered(text, nursery)
                         await self._edit()
                     case Key.EOF:
                         self.leave(OK)
@@ -240,7 +246,7 @@ class Chat:
             if not data:
                 return
 
-    def _entered(self, line: str, commands: trio.MemorySendChannel[Command], nursery: trio.Nursery) -> None:
+    def _entered(self, line: str, nursery: trio.Nursery) -> None:
         asked = self._answers.asked
         match parse(line):
             case None if asked:
@@ -255,13 +261,18 @@ class Chat:
                 self.complain(reason)
             case Command(name=Name.QUIT):
                 self.leave(OK)
-            case Command(name=Name.STOP):
+            case Command(name=Name.STOP, argument=""):
                 self._stop(nursery)
             case Command() as command:
-                try:
-                    commands.send_nowait(command)
-                except trio.WouldBlock:
-                    self.complain("the server does not answer yet; one thing after another")
+                self.later(command)
+
+    def later(self, command: Command) -> None:
+        """Carry it out behind what was asked for before it."""
+        try:
+            if self._asked is not None:
+                self._asked.send_nowait(command)
+        except trio.WouldBlock:
+            self.complain("the server does not answer yet; one thing after another")
 
     async def _edit(self) -> None:
         """Let the person edit a plan, if that is what was asked for; the session waits meanwhile, unread."""
@@ -284,7 +295,7 @@ class Chat:
     async def _carry_out(self, commands: trio.MemoryReceiveChannel[Command]) -> None:
         async for command in commands:
             try:
-                await self._commands.carry_out(command)
+                await (self._agents if command.name in ABOUT_AGENTS else self._commands).carry_out(command)
             except ApiError as error:
                 self.complain(error.message)
             except Unreachable as error:
@@ -339,6 +350,7 @@ class Chat:
     def stop_failed(self) -> None:
         """The turn goes on, so it may be stopped again."""
         self._stop_asked = False
+        self.draw()
 
     async def _take_back(self) -> None:
         """Leave before the message has become a turn, and see to it that it does not become one later."""
@@ -376,19 +388,5 @@ class Chat:
                 state = symbols.stopped
             elif self._answers.asked:
                 state = symbols.asks
-            self.output.prompt(Prompt(f"{state}{symbols.prompt}", self.keyboard.text, self.keyboard.cursor))
-
-
-def _is_aside(event: LiveEvent, *, alone: bool) -> bool:
-    """What is not part of the conversation; of a chat about one message that is also the queue before it."""
-    if isinstance(event, Disconnected | CaughtUp | Unconfirmed | Unanswered | SessionStatusFrame):
-        return True
-    return alone and (isinstance(event, QueueUpdateFrame) or (isinstance(event, ErrorFrame) and event.seq is UNSET))
-
-
-def _explained(ended: SocketEnded | SessionGone) -> str:
-    if isinstance(ended, SessionGone):
-        return str(ended)
-    if ended.code == 1008:
-        return "your account was disabled"
-    return "the server does not accept this sign-in any more; start again to sign in anew"
+            behind = f"{symbols.behind}{len(working)} " if (working := self._agents.working) else ""
+            self.output.prompt(Prompt(f"{behind}{state}{symbols.prompt}", self.keyboard.text, self.keyboard.cursor))

@@ -26,6 +26,7 @@ from nerve.contract.generated.frames_server import (
     ToolResultFrame,
     ToolUseFrame,
     UserMessageFrame,
+    WorkflowProgressFrame,
 )
 from nerve.contract.unset import UNSET
 
@@ -78,6 +79,7 @@ class Renderer:
     _last_path: Any = None
     _waiting: dict[str, QueueEntry] = field(factory=dict)
     _offline: bool = False
+    _progress: str | None = None
 
     def render(self, event: LiveEvent) -> list[Piece]:
         match event:
@@ -111,7 +113,10 @@ class Renderer:
                 return self._line(event)
             case _:
                 text = note_of(event, self.symbols)
-                return [] if text is None else self.note(text)
+                # A workflow tells its progress again and again.
+                again = isinstance(event, WorkflowProgressFrame) and text == self._progress
+                self._progress = text if isinstance(event, WorkflowProgressFrame) else self._progress
+                return [] if text is None or again else self.note(text)
 
     # --- sections -------------------------------------------------------------------------------------------------
 
@@ -151,6 +156,7 @@ class Renderer:
         self._calls.clear()
         self._waiting = {}
         self._offline = False
+        self._progress = None
 
     def close(self) -> list[Piece]:
         """End the open line, if there is one."""
@@ -182,12 +188,12 @@ class Renderer:
     # --- tools ----------------------------------------------------------------------------------------------------
 
     def _tool_use(self, frame: ToolUseFrame) -> list[Piece]:
-        about = _about(frame.input, self.symbols)
+        what = about(frame.input, self.symbols)
         tool = one_line(frame.tool, PREVIEW, self.symbols)
-        self._calls[frame.tool_use_id] = _Call(f"{tool} {one_line(about, PREVIEW, self.symbols)}".rstrip())
+        self._calls[frame.tool_use_id] = _Call(f"{tool} {one_line(what, PREVIEW, self.symbols)}".rstrip())
         self._last_call = frame.tool_use_id
         self._last_path = frame.input.get("file_path")
-        rest = [Piece(f"  {about}", Tone.TOOL if not about else Tone.OUTPUT)] if about else []
+        rest = [Piece(f"  {what}", Tone.OUTPUT)] if what else []
         return [*self._enter("tool"), Piece(f"{self.symbols.tool}{tool}", Tone.TOOL), *rest, Piece("\n")]
 
     def _call(self, call_id: str) -> tuple[_Call, list[Piece]]:
@@ -317,7 +323,7 @@ class Renderer:
         return self.note("connected again") if was_offline else []
 
 
-def _about(given: dict[str, Any], symbols: Symbols) -> str:
+def about(given: dict[str, Any], symbols: Symbols) -> str:
     """The one thing of a tool's input that says most, in one line."""
     for key in _TELLING:
         if isinstance(value := given.get(key), str) and value.strip():

@@ -42,6 +42,7 @@ class Symbols:
     stopped: str = "■ "
     more: str = "… "
     asks: str = "? "
+    behind: str = "&"
     newline: str = "⏎"
     ellipsis: str = "…"
 

@@ -3,6 +3,7 @@
 ``nerve.client.plain`` is the same for programs without an event loop.  Knows ``nerve.contract`` and no more.
 """
 
+from nerve.client.agents import AgentChange, Roster, Transcript
 from nerve.client.backoff import Backoff
 from nerve.client.errors import ApiError, SessionGone, SocketEnded, TurnLost, TurnRefused, Unreachable
 from nerve.client.following import CaughtUp, Disconnected, LineEvent, LiveEvent, Unanswered, Unconfirmed
@@ -12,6 +13,7 @@ from nerve.client.socket import ClientSocket, ClientTurn, open_socket
 from nerve.client.turns import Phase, TurnWatch
 
 __all__ = [
+    "AgentChange",
     "ApiError",
     "Backoff",
     "CaughtUp",
@@ -23,8 +25,10 @@ __all__ = [
     "LiveSession",
     "NerveClient",
     "Phase",
+    "Roster",
     "SessionGone",
     "SocketEnded",
+    "Transcript",
     "TurnLost",
     "TurnRefused",
     "TurnWatch",

@@ -8,6 +8,7 @@ from nerve.client.asking import Asked
 from nerve.client.errors import SessionGone
 from nerve.client.sending import Outgoing
 from nerve.client.socket import read_frame
+from nerve.client.subscribing import Subscriptions
 from nerve.contract.generated.frames_client import AnswerInteractionFrame, ClientFrame
 from nerve.contract.generated.frames_server import (
     ErrorFrame,
@@ -73,6 +74,10 @@ class Follower:
     _before: bool = field(default=False, init=False)
     _outgoing: Outgoing = field(factory=Outgoing, init=False)
     _asked: Asked = field(factory=Asked, init=False)
+    agents: Subscriptions = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.agents = Subscriptions(self.session_id)
 
     @property
     def caught_up(self) -> bool:
@@ -86,6 +91,7 @@ class Follower:
     def disconnected(self) -> None:
         self._target, self._reset_due, self._caught_up = None, False, False
         self._behind = True
+        self.agents.disconnected()
         self._outgoing.disconnected()
 
     def submit(self, frame: ClientFrame) -> None:
@@ -95,7 +101,7 @@ class Follower:
     def due(self, now: float) -> list[ClientFrame]:
         """What has to go out now, in order; it counts as sent.  Nothing before the connection has caught up: a replay
         may show that a message arrived."""
-        return self._outgoing.due(now) if self._caught_up else []
+        return [*self.agents.due(), *self._outgoing.due(now)] if self._caught_up else []
 
     def receive(self, frame: ServerFrame, now: float) -> list[LiveEvent]:
         """What there is to show of it.  Raises SessionGone, or codec.Invalid for broken buffered events."""

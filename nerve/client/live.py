@@ -129,6 +129,19 @@ class LiveSession:
         """Resume a stopped or idle session; ``session_resumed`` tells that it is.  Sent once: it may get lost."""
         self._submit(ResumeFrame(session_id=self.session_id))
 
+    def subscribe(self, agent_id: str) -> None:
+        """Have the agent's transcript come as ``agent_event`` frames, from now on and after lost lines too.
+
+        At most eight at a time; a ninth ends the oldest.  What passed before, or while there was no line, is to be read
+        with ``agent_transcript``; ``nerve.client.Transcript`` puts both into one order.
+        """
+        self._follower.agents.add(agent_id)
+        self._stirred.set()
+
+    def unsubscribe(self, agent_id: str) -> None:
+        self._follower.agents.remove(agent_id)
+        self._stirred.set()
+
     def _submit(self, frame: ClientFrame) -> None:
         """Raises ValueError."""
         try:

@@ -160,6 +160,11 @@ class PlainClient:
     queue = _plain(NerveClient.queue)
     cancel = _plain(NerveClient.cancel)
     stop = _plain(NerveClient.stop)
+    agents = _plain(NerveClient.agents)
+    agent = _plain(NerveClient.agent)
+    agent_transcript = _plain(NerveClient.agent_transcript)
+    agent_output = _plain(NerveClient.agent_output)
+    stop_agent = _plain(NerveClient.stop_agent)
 
     @contextmanager
     def follow(
@@ -230,6 +235,13 @@ class PlainLiveSession:
     def resume(self) -> None:
         """See LiveSession.resume."""
         self._portal.run_sync(self._live.resume)
+
+    def subscribe(self, agent_id: str) -> None:
+        """See LiveSession.subscribe."""
+        self._portal.run_sync(self._live.subscribe, agent_id)
+
+    def unsubscribe(self, agent_id: str) -> None:
+        self._portal.run_sync(self._live.unsubscribe, agent_id)
 
     def retry_now(self) -> None:
         self._portal.run_sync(self._live.retry_now)

@@ -15,10 +15,29 @@ from nerve.client.exchange import REFRESHED, reply_of, request_of
 from nerve.client.live import LiveSession, Socket, follow
 from nerve.client.socket import open_socket
 from nerve.contract.generated.actors import ACTORS_LIST
+from nerve.contract.generated.agents import (
+    AGENTS_GET,
+    AGENTS_LIST,
+    AGENTS_OUTPUT,
+    AGENTS_STOP,
+    AGENTS_TRANSCRIPT,
+    AgentAtRest,
+    AgentDetails,
+    AgentOutput,
+    AgentsGetParams,
+    AgentsListParams,
+    AgentsOutputParams,
+    AgentsStopParams,
+    AgentStopping,
+    AgentsTranscriptParams,
+    StopAgent,
+    TranscriptPage,
+)
 from nerve.contract.generated.auth import AUTH_CHECK, AUTH_LOGIN, AUTH_ME, AUTH_STATUS, Login, Me
 from nerve.contract.generated.chat import CHAT_SEND, ChatMessage, ChatReply
 from nerve.contract.generated.entities import (
     Actor,
+    AgentSnapshot,
     AuthStatus,
     Health,
     QueueEntry,
@@ -236,11 +255,60 @@ class NerveClient:
         return await self.call(QUEUE_CANCEL, QueueCancelParams(session_id=session_id, queue_id=queue_id))
 
     async def stop(
-        self, session_id: str, scope: str = "turn", *, confirm_kill_background: bool = False
+        self,
+        session_id: str,
+        scope: str = "turn",
+        *,
+        confirm_kill_background: bool = False,
+        include_shells: bool = True,
     ) -> TurnStopped | AllStopped | ForceStopped:
-        """Stop the session's turn.  Waits until it has ended, or is known not to."""
-        body = Stop(scope=scope, confirm_kill_background=confirm_kill_background)
+        """Stop the session's turn (``turn``), its agents too (``all``), or whatever its runtime does (``force``).
+
+        Waits until the turn has ended, or is known not to.
+        """
+        body = Stop(scope=scope, confirm_kill_background=confirm_kill_background, include_shells=include_shells)
         return await self.call(SESSIONS_STOP, SessionsStopParams(session_id=session_id), body)
+
+    # --- agents ---------------------------------------------------------------------------------------------------
+
+    async def agents(self, session_id: str, limit: int = 200) -> AgentSnapshot:
+        """Every live agent and the newest ended ones, oldest first."""
+        return await self.call(AGENTS_LIST, AgentsListParams(session_id=session_id, limit=limit))
+
+    async def agent(self, session_id: str, agent_id: str) -> AgentDetails:
+        """One agent with its whole brief and its final report."""
+        return await self.call(AGENTS_GET, AgentsGetParams(session_id=session_id, agent_id=agent_id))
+
+    async def agent_transcript(
+        self,
+        session_id: str,
+        agent_id: str,
+        limit: int = 200,
+        *,
+        before_seq: int | None = None,
+        after_seq: int | None = None,
+    ) -> TranscriptPage:
+        """The newest items, the ones right below ``before_seq``, or the first ones above ``after_seq``."""
+        params = AgentsTranscriptParams(
+            session_id=session_id,
+            agent_id=agent_id,
+            before_seq=UNSET if before_seq is None else str(before_seq),
+            after_seq=UNSET if after_seq is None else str(after_seq),
+            limit=limit,
+        )
+        return await self.call(AGENTS_TRANSCRIPT, params)
+
+    async def agent_output(self, session_id: str, agent_id: str, tail_bytes: int = 65536) -> AgentOutput:
+        """The end of what a background shell or monitor has written."""
+        params = AgentsOutputParams(session_id=session_id, agent_id=agent_id, tail_bytes=tail_bytes)
+        return await self.call(AGENTS_OUTPUT, params)
+
+    async def stop_agent(self, session_id: str, agent_id: str, *, cascade: bool = True) -> AgentStopping | AgentAtRest:
+        """Stop one agent and, with ``cascade``, all that it started; the turn and the others go on."""
+        params = AgentsStopParams(session_id=session_id, agent_id=agent_id)
+        return await self.call(AGENTS_STOP, params, StopAgent(cascade=cascade))
+
+    # --- live -----------------------------------------------------------------------------------------------------
 
     def follow(
         self,

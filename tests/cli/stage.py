@@ -59,7 +59,10 @@ class InMemory(TerminalOutput):
 
 @define(eq=False)
 class Rest:
-    """What the server answers to REST calls: by method and path; ``asked`` is what it was asked for."""
+    """What the server answers to REST calls: by method and path, a status with it where it is not 200.
+
+    ``asked`` is what it was asked for.
+    """
 
     answers: dict[str, Any] = field(factory=dict)
     asked: list[tuple[str, Any]] = field(factory=list)
@@ -71,7 +74,8 @@ class Rest:
         if isinstance(answer, ErrorCode):
             refused = error_body(NerveError(answer))
             return httpx.Response(refused.status, content=encode_plain(refused.body))
-        return httpx.Response(200, content=encode_plain(answer))
+        status, body = answer if isinstance(answer, tuple) else (200, answer)
+        return httpx.Response(status, content=encode_plain(body))
 
 
 @define(eq=False)

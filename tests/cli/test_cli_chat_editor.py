@@ -135,7 +135,7 @@ def test_what_a_line_asks_for(line: str, meant: object) -> None:
     assert parse(line) == meant
 
 
-@pytest.mark.parametrize("line", ["/nothing", "/", "/switch", "/cancel ", "/stop now", "/history many", "/quit please"])
+@pytest.mark.parametrize("line", ["/nothing", "/", "/switch", "/cancel ", "/history many", "/quit please"])
 def test_a_mistake_is_told_and_never_sent(line: str) -> None:
     assert isinstance(parse(line), Mistaken)
 

@@ -7,7 +7,7 @@ from typing import Any
 from nerve.client.socket import read_frame
 from nerve.contract import codec
 from nerve.contract.generated.frames_server import ServerFrame
-from tests.contract.spec_reader import TRANSCRIPTS
+from tests.contract.spec_reader import SERVER, TRANSCRIPTS
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _COUNTS = (
@@ -48,6 +48,29 @@ def entry(client_msg_id: str | None, queue_id: str = "q_1", preview: str = "a me
     }
 
 
+AGENT: dict[str, Any] = next(
+    one["payload"] for one in SERVER["agent_update"]["examples"] if one["name"] == "a running agent"
+)["agents"][0]
+
+
+def agent(agent_id: str, rev: int = 1, **fields: Any) -> dict[str, Any]:
+    """A view of an agent that works in the background, called like its id."""
+    plain = {"description": None, "activity": None, "summary": None, "model_changed": None}
+    return {**AGENT, **plain, "id": agent_id, "label": agent_id, "session_id": "main", "rev": rev, **fields}
+
+
+def agents(*views: dict[str, Any]) -> ServerFrame:
+    return frame("agent_update", agents=list(views), summary={**SUMMARY, "total": len(views)})
+
+
+def agent_item(seq: int, text: str = "x") -> dict[str, Any]:
+    return {"seq": seq, "at": codec.instant(NOW), "kind": "text", "text": text}
+
+
+def agent_event(agent_id: str, seq: int, text: str = "x") -> ServerFrame:
+    return frame("agent_event", agent_id=agent_id, item=agent_item(seq, text))
+
+
 def status(
     last_seq: int,
     *,
@@ -55,11 +78,12 @@ def status(
     buffered: list[dict[str, Any]] | None = None,
     queue: list[dict[str, Any]] | None = None,
     session_id: str = "main",
+    roster: list[dict[str, Any]] | None = None,
 ) -> ServerFrame:
     events = {} if buffered is None else {"buffered_events": buffered}
-    agents = {
+    snapshot = {
         "session_id": session_id,
-        "agents": [],
+        "agents": roster or [],
         "summary": SUMMARY,
         "capabilities": CAPABILITIES,
         "queue": queue or [],
@@ -72,7 +96,7 @@ def status(
         is_running=running,
         status="idle",
         last_seq=last_seq,
-        agents=agents,
+        agents=snapshot,
         **events,
     )
 
