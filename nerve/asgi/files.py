@@ -2,7 +2,7 @@
 
 import trio
 
-from nerve.asgi.protocol import GONE, ClientLeft, RawHeaders, Send
+from nerve.asgi.protocol import GONE, ClientLeft, Message, RawHeaders, Send
 from nerve.contract.route import FileReply
 
 STALL_SECONDS = 10.0  # a reader that takes nothing of a piece for so long is gone
@@ -24,16 +24,20 @@ async def _piece(file: FileReply, offset: int) -> bytes:
 
 async def deliver_file(status: int, headers: RawHeaders, file: FileReply, send: Send, *, head_only: bool) -> int:
     """Send the head and, piece by piece, the file; how many bytes of it.  Raises ClientLeft and FileCutShort."""
+
+    async def tell(message: Message) -> None:
+        with trio.fail_after(STALL_SECONDS):
+            await send(message)
+
     sent = 0
     try:
         headers.append((b"content-length", b"%d" % file.size))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await tell({"type": "http.response.start", "status": status, "headers": headers})
         while sent < file.size and not head_only:
             piece = await _piece(file, sent)
-            with trio.fail_after(STALL_SECONDS):
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await tell({"type": "http.response.body", "body": piece, "more_body": True})
             sent += len(piece)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await tell({"type": "http.response.body", "body": b"", "more_body": False})
     except (*GONE, trio.TooSlowError):
         raise ClientLeft from None
     finally:

@@ -83,8 +83,8 @@ class SessionMaker:
 
 def _make_directory(path: str, home: Path | None) -> None:
     """Make the directory and its missing parents.  Raises BAD_CWD."""
-    if not os.path.isabs(path):
-        raise NerveError(ErrorCode.BAD_CWD, message="The working directory has to be an absolute path.")
+    if not os.path.isabs(path) or ".." in path.split("/"):  # what such a path leads through would be made, too
+        raise NerveError(ErrorCode.BAD_CWD, message="The working directory has to be an absolute path without '..'.")
     try:
         if home is not None and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(home)):
             raise NerveError(ErrorCode.BAD_CWD, message="The working directory can't be in the server's own directory.")

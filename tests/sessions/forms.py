@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.asgi_client import AsgiClient, Reply
+from tests.sessions.session_house import House
 
 CUT = "cut"
 TYPE = f"multipart/form-data; boundary={CUT}"
@@ -24,6 +25,9 @@ def form(*parts: bytes) -> bytes:
     return b"".join(parts) + b"--%s--\r\n" % CUT.encode()
 
 
+GOOD = part("a.txt", b"x")
+
+
 async def send(client: AsgiClient, content: bytes | Iterable[bytes], kind: str = TYPE, **query: str) -> Reply:
     headers = {"content-type": kind}
     return await client.post("/api/files/upload", content=content, headers=headers, query=query)
@@ -34,3 +38,22 @@ async def upload(client: AsgiClient, *files: tuple[str, bytes], **query: str) ->
     assert reply.status == 200, reply.text
     found: list[dict[str, Any]] = reply.json["files"]
     return found
+
+
+def on_disk(house: House) -> list[str]:
+    """Every file below the directory of uploads."""
+    top = house.services.config.workspace / ".uploads"
+    return sorted(str(path.relative_to(top)) for path in top.rglob("*") if path.is_file())
+
+
+async def records(house: House) -> int:
+    ((count,),) = await house.sql("SELECT count(*) FROM uploads")
+    return int(count)
+
+
+async def nothing_kept(house: House) -> bool:
+    return on_disk(house) == [] and await records(house) == 0
+
+
+async def fetch(house: House, file_id: str) -> Reply:
+    return await house.alice.get(f"/api/files/uploads/{file_id}")

@@ -1,43 +1,21 @@
 """Files that people send: kept whole or not at all, given back as they were, gone when nobody needs them."""
 
-import errno
 import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
-from nerve.files.arrival import Arrival
+from nerve.asgi.files import FileCutShort
+from nerve.files.opened import PIECE_BYTES, OpenedFile
 from nerve.runtime.uploads import BUFFER_BYTES, FILE_BYTES, SWEEP_SECONDS, Uploads
-from nerve.store.inline import InlineDatabase
-from tests.asgi_client import Reply
-from tests.sessions.forms import CUT, PNG, TYPE, form, part, raw_part, send, upload
-from tests.sessions.session_house import ALICE, House, open_house
-from tests.sessions.test_session_full_disk import FullDisk
+from tests.sessions.forms import GOOD, PNG, TYPE, fetch, form, nothing_kept, on_disk, part, records, send, upload
+from tests.sessions.session_house import ALICE, House
 
 DAY = 24 * 3600.0
-
-
-def on_disk(house: House) -> list[str]:
-    """Every file below the directory of uploads."""
-    top = house.services.config.workspace / ".uploads"
-    return sorted(str(path.relative_to(top)) for path in top.rglob("*") if path.is_file())
-
-
-async def records(house: House) -> int:
-    ((count,),) = await house.sql("SELECT count(*) FROM uploads")
-    return int(count)
-
-
-async def nothing_kept(house: House) -> bool:
-    return on_disk(house) == [] and await records(house) == 0
-
-
-async def fetch(house: House, file_id: str) -> Reply:
-    return await house.alice.get(f"/api/files/uploads/{file_id}")
 
 
 async def test_what_is_sent_is_there_as_it_was(house: House) -> None:
@@ -202,170 +180,6 @@ async def test_two_at_once_do_not_get_past_the_count(house: House) -> None:
     assert len(on_disk(house)) == await records(house) == 100
 
 
-# --- forms --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
-async def test_a_form_is_the_same_however_it_is_cut(house: House, size: int) -> None:
-    content = b"--cu\r--cut\n\n--cut\r\n--cu--\r\n-\r\n--cu\r\r\n"  # almost a boundary, again and again
-    body = b"\r\n" + form(part("a.txt", content), raw_part(b'content-disposition: form-data; name="x"', b"dropped"))
-    pieces = [body[n : n + size] for n in range(0, len(body), size)]
-    reply = await send(house.alice, [*pieces, b"an epilogue"])
-    assert reply.status == 200, reply.text
-    (file,) = reply.json["files"]
-    assert (await fetch(house, file["id"])).body == content
-
-
-async def test_a_form_in_a_form_is_a_file_like_any_other(house: House) -> None:
-    inner = form(part("inner.txt", b"x")).replace(CUT.encode(), b"inside")
-    outer = form(part("outer.txt", inner, "Content-Type: multipart/mixed; boundary=inside"))
-    (file,) = (await send(house.alice, outer)).json["files"]
-    assert (file["filename"], (await fetch(house, file["id"])).body) == ("outer.txt", inner)
-
-
-GOOD = part("a.txt", b"x")
-NAMELESS = b'Content-Disposition: form-data; name="files"'
-
-
-NO_FORMS: list[tuple[str, bytes, int]] = [
-    ("application/json", b"{}", 415),
-    ("", form(GOOD), 415),
-    ("multipart/mixed; boundary=cut", form(GOOD), 415),
-    ("multipart/form-data", form(GOOD), 422),
-    ("multipart/form-data; boundary=", form(GOOD), 422),
-    ("multipart/form-data; boundary=other", form(GOOD), 422),
-    (f"multipart/form-data; boundary={'x' * 71}", form(GOOD), 422),
-    ("multipart/form-data; boundary=c\xfct", form(GOOD), 422),
-    (TYPE, b"", 422),
-    (TYPE, form(), 422),
-    (TYPE, b"x" * 300_000, 422),
-    (TYPE, b"--cut" * 60_000, 422),
-    (TYPE, GOOD, 422),  # without an end
-    (TYPE, form(GOOD)[:-5], 422),
-    (TYPE, form(raw_part(NAMELESS, b"x")), 422),  # no file
-    (TYPE, form(part("", b"")), 422),  # no file was chosen
-    (TYPE, form(part("a.txt", b"x\r\n--cut and more")), 422),  # the boundary within the data
-    (TYPE, form(GOOD, raw_part(b"X: y", b"x")), 422),
-    (TYPE, form(GOOD, raw_part(b"Content-Disposition: attachment; filename=x", b"x")), 422),
-    (TYPE, form(GOOD, raw_part(b"no header", b"x")), 422),
-    (TYPE, form(GOOD, raw_part(NAMELESS + b'; filename="\xff\xfe"', b"x")), 422),
-    (TYPE, form(GOOD, part("b", b"x", "Content-Length: 5")), 422),
-    (TYPE, form(GOOD, part("b", b"x", "Content-Length: 99999999999999999999999")), 422),
-    (TYPE, form(GOOD, part("b", b"x", *(f"X-{n}: y" for n in range(20)))), 422),
-    (TYPE, form(GOOD, part("b", b"x", "X-Long: " + "y" * 3000)), 422),
-    (TYPE, form(GOOD, part("x" * 3000, b"x")), 422),
-    (TYPE, form(GOOD) .replace(b"\r\n", b"\n"), 422),
-    (TYPE, form(*[raw_part(NAMELESS, b"")] * 10_000), 422),
-    (TYPE, form(*[GOOD] * 10_000), 422),
-    (TYPE, GOOD + b"--cut\r\n" + b"X: " * 400_000, 422),  # a header that never ends
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("number", range(len(NO_FORMS)))
-async def test_what_is_no_form_leaves_nothing(house: House, number: int) -> None:
-    kind, body, status = NO_FORMS[number]
-    reply = await send(house.alice, body, kind)
-    assert reply.status == status, reply.text
-    assert await nothing_kept(house)
-
-
-@pytest.mark.parametrize("session_id", ["nowhere", "../main", "..", ".", "main/..", "main\0", "%2e%2e"])
-async def test_a_session_that_is_not_there(house: House, session_id: str) -> None:
-    assert (await send(house.alice, form(GOOD), session_id=session_id)).status == 404
-    assert await nothing_kept(house)
-
-
-# --- what goes wrong on the way -----------------------------------------------------------------------------------
-
-
-async def test_an_upload_that_is_cut_off_leaves_nothing(house: House) -> None:
-    headers = {"content-type": TYPE}
-    whole = part("whole.bin", bytes(BUFFER_BYTES))
-    body = whole + part("half.bin", bytes(2 * BUFFER_BYTES))
-    async with house.alice.open("POST", "/api/files/upload", headers=headers, end_body=False) as exchange:
-        await exchange.send_body(body[:-1000])
-        names = on_disk(house)
-        assert [name.rpartition(".")[2] for name in names] == ["part", "bin"]  # one still grows
-        exchange.disconnect()
-        await exchange.ended.wait()
-    assert await nothing_kept(house)
-
-
-async def test_an_upload_that_stops_coming_is_refused(house: House) -> None:
-    async with house.alice.with_(patience=60).open(
-        "POST", "/api/files/upload", headers={"content-type": TYPE}, end_body=False
-    ) as exchange:
-        await exchange.send_body(GOOD)
-        started = trio.current_time()
-        reply = await exchange.reply()
-        assert (reply.status, reply.json["detail"][0]["type"]) == (422, "body_timeout")
-        assert trio.current_time() - started < 60
-    assert await nothing_kept(house)
-
-
-async def test_one_that_trickles_has_its_time(house: House) -> None:
-    async with house.alice.open(
-        "POST", "/api/files/upload", headers={"content-type": TYPE}, end_body=False
-    ) as exchange:
-        await exchange.send_body(GOOD[:-10])
-        started = trio.current_time()
-        while not exchange.status:
-            exchange.feed(b"x", more=True)
-            await trio.sleep(5)
-        assert exchange.status == 422
-        assert 590 < trio.current_time() - started < 620
-        exchange.disconnect()
-    assert await nothing_kept(house)
-
-
-def _full(*args: Any) -> None:
-    raise OSError(errno.ENOSPC, "no space left on device")
-
-
-def _broken(*args: Any) -> None:
-    raise OSError(errno.EIO, "input/output error")
-
-
-@pytest.mark.parametrize("where", ["write", "settle", "__init__"])
-@pytest.mark.parametrize(("fault", "retry"), [(_full, "30"), (_broken, "30")])
-async def test_a_disk_that_is_full_or_broken_keeps_nothing(
-    house: House, monkeypatch: pytest.MonkeyPatch, where: str, fault: Any, retry: str
-) -> None:
-    real = getattr(Arrival, where)
-    calls = 0
-
-    def second_time(*args: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return real(*args) if calls == 1 else fault()
-
-    monkeypatch.setattr(Arrival, where, second_time)
-    reply = await send(house.alice, form(part("a.txt", b"x"), part("b.txt", b"x")))
-    full = fault is _full
-    assert (reply.status, reply.headers["retry-after"]) == (503, retry)
-    assert ("full" in reply.json["detail"]) is full
-    assert await nothing_kept(house)
-
-
-async def test_what_can_not_be_recorded_is_not_kept(database: InlineDatabase, tmp_path: Path) -> None:
-    disk = FullDisk(database)
-    async with open_house(disk, tmp_path / "home") as house:
-        disk.refuses = lambda name: name == "add"
-        assert (await send(house.alice, form(GOOD))).status == 503
-        assert await nothing_kept(house)
-
-
-async def test_a_session_that_goes_meanwhile(house: House) -> None:
-    session_id = await house.create()
-    options: dict[str, Any] = {"headers": {"content-type": TYPE}, "query": {"session_id": session_id}}
-    async with house.alice.open("POST", "/api/files/upload", end_body=False, **options) as exchange:
-        await exchange.send_body(GOOD)
-        assert (await house.alice.delete(f"/api/sessions/{session_id}")).status == 200
-        exchange.feed(b"--cut--", more=False)
-        assert (await exchange.reply()).status == 404
-    assert await nothing_kept(house)
-
-
 # --- giving back, and taking away ---------------------------------------------------------------------------------
 
 
@@ -437,3 +251,67 @@ async def test_a_directory_of_uploads_that_leads_away_is_not_used(house: House, 
     assert not (tmp_path / "nowhere").exists()
     assert await records(house) == 0
     await Uploads(house.services.database, house.services.effects, house.services.config.workspace).sweep()
+
+
+# --- readers ------------------------------------------------------------------------------------------------------
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("how", ["whole", "head", "leaves", "stalls"])
+async def test_a_file_is_closed_however_its_reader_behaves(house: House, how: str) -> None:
+    (file,) = await upload(house.alice, ("great.bin", bytes(3 * PIECE_BYTES)))
+    address = f"/api/files/uploads/{file['id']}"
+    before = descriptors()
+    if how in ("whole", "head"):
+        reply = await (house.alice.get(address) if how == "whole" else house.alice.head(address))
+        assert reply.headers["content-length"] == str(3 * PIECE_BYTES)
+        assert reply.messages == (5 if how == "whole" else 2)  # never the whole file at once
+    else:
+        async with house.alice.with_(patience=60).open("GET", address) as exchange:
+            exchange.reads = False
+            await trio.testing.wait_all_tasks_blocked()
+            assert descriptors() == before + 1
+            if how == "leaves":
+                exchange.disconnect()
+            started = trio.current_time()
+            await exchange.ended.wait()
+            assert trio.current_time() - started <= 15
+    assert descriptors() == before
+
+
+async def test_a_file_that_shrinks_meanwhile_is_not_passed_off_as_whole(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file,) = await upload(house.alice, ("great.bin", bytes(2 * PIECE_BYTES)))
+    real = OpenedFile.read
+
+    def shrinking(opened: OpenedFile, offset: int) -> bytes:
+        return real(opened, offset) if offset == 0 else b""
+
+    monkeypatch.setattr(OpenedFile, "read", shrinking)
+    before = descriptors()
+    with pytest.raises(FileCutShort):
+        await fetch(house, file["id"])
+    assert descriptors() == before
+
+
+async def test_a_file_that_grows_meanwhile_ends_where_it_was_said_to(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file,) = await upload(house.alice, ("small.bin", b"small"))
+    real = OpenedFile.read
+    monkeypatch.setattr(OpenedFile, "read", lambda opened, offset: real(opened, offset) + b"and more")
+    assert (await fetch(house, file["id"])).body == b"small"
+
+
+async def test_a_token_in_the_query_and_none_at_all(house: House) -> None:
+    (file,) = await upload(house.alice, ("plan.png", PNG))
+    address = f"/api/files/uploads/{file['id']}"
+    nobody = house.alice.with_(token=None)
+    assert (await nobody.get(address, query={"token": "alice"})).body == PNG
+    for path in (address, "/api/files/download?path=x"):
+        assert (await nobody.get(path)).status == 401
+    assert (await send(nobody, form(GOOD))).status == 401
