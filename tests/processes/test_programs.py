@@ -1,38 +1,21 @@
-"""Programs of plays: what becomes of their exit, their output and their children, whatever they do."""
+"""Programs of plays: how they begin, what they say, and what becomes of their exit."""
 
 import os
+import resource
 import stat
-import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import psutil
 import pytest
-import trio
 
 from nerve.adapters.scripted import output_files, program_output
-from tests.processes.theatre import DEAF, LONG_SECONDS, SLEEPER, Theatre, open_theatre, python, step
+from nerve.adapters.scripted.acts import programs
+from tests.processes.theatre import SLEEPER, Theatre, open_theatre, outputs, python, step
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A temporary directory that nobody else has files in."""
-    place = tmp_path / "tmp"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    return place
-
-
-@pytest.fixture
-async def theatre(tmp_path: Path) -> AsyncIterator[Theatre]:
-    async with open_theatre(tmp_path) as theatre:
-        yield theatre
-
-
-def outputs(temporary: Path) -> list[Path]:
-    return list(temporary.rglob("*.output"))
 
 
 async def test_a_program_runs_beyond_its_turn_and_its_output_is_shown(theatre: Theatre) -> None:
@@ -151,6 +134,38 @@ async def test_without_descriptors_none_is_started(theatre: Theatre, monkeypatch
     assert (await theatre.agents())["one"]["end_reason"] == "spawn_failed"
 
 
+async def test_however_few_descriptors_are_left_nothing_is_left_behind(theatre: Theatre) -> None:
+    outcomes = set()
+    for left in range(12):
+        with descriptors_left(left):
+            said = await theatre.play(step(f"one-{left}", ["echo", "hello"], background=False), {"say": "${result}"})
+        outcomes.add(said)
+        assert theatre.processes() == []
+    assert outcomes == {"hello\n", "It can't be started: Too many open files."}
+    assert {agent["status"] for agent in (await theatre.agents()).values()} == {"completed", "failed"}
+
+
+@contextmanager
+def descriptors_left(count: int) -> Iterator[None]:
+    """This process can open so many more files, and sockets, and pipes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = {int(name) for name in os.listdir("/dev/fd")}
+    free = (number for number in range(soft) if number not in used)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next(islice(free, count, None)), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_a_program_runs_for_an_hour_at_most(theatre: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "MAX_SECONDS", 0.05)
+    await theatre.play(step("one", ["sleep", "600"]))
+    record = await theatre.ended("one")
+    assert (record["status"], record["error"]) == ("failed", "A play lasts at most one hour in all.")
+    assert theatre.processes() == []
+
+
 async def test_a_working_directory_that_is_gone_is_said(theatre: Theatre) -> None:
     theatre.house.services.config.workspace.rmdir()
     said = await theatre.play(step("one", ["echo"], background=False), {"say": "${result}"})
@@ -186,175 +201,6 @@ async def test_a_monitor_says_its_newest_line(theatre: Theatre) -> None:
     await theatre.play(step("log", python(program), "monitor"))
     record = await theatre.agent("log", lambda agent: agent["summary"] is not None)
     assert (record["kind"], record["task_type"], record["summary"]) == ("monitor", "local_monitor", "ready")
-
-
-async def test_a_deaf_one_is_killed(theatre: Theatre) -> None:
-    await theatre.play(step("one", python(DEAF)))
-    await theatre.says("one", "up")
-    await theatre.stop("one")
-    record = await theatre.ended("one")
-    assert (record["status"], record["end_reason"]) == ("stopped", "user")
-    assert theatre.processes() == []
-
-
-async def test_last_words_of_one_that_is_stopped_are_kept(theatre: Theatre) -> None:
-    tidy = "import signal; signal.signal(15, lambda *_: (print('bye', flush=True), exit(0))); " + SLEEPER
-    await theatre.play(step("one", python(tidy)))
-    await theatre.says("one", "up")
-    await theatre.stop("one")
-    assert (await theatre.ended("one"))["status"] == "stopped"
-    assert (await theatre.output("one"))["text"] == "up\nbye\n"
-
-
-async def test_one_that_closes_its_descriptors_lives_until_it_is_stopped(theatre: Theatre) -> None:
-    closing = "import os, time; print('up', flush=True); [os.close(n) for n in range(3)]; time.sleep(600)"
-    await theatre.play(step("one", python(closing)))
-    await theatre.says("one", "up")
-    assert len(theatre.processes()) == 1
-    assert (await theatre.agents())["one"]["status"] == "running"
-    await theatre.stop("one")
-    assert (await theatre.ended("one"))["status"] == "stopped"
-    assert theatre.processes() == []
-
-
-# The daemon leaves the session of whoever started it, twice over, and keeps only the mark.
-DAEMON = """
-import os, sys, time
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        os.setsid() if os.getpid() != os.getsid(0) else None
-        print("daemon", os.getpid(), flush=True)
-        time.sleep(600)
-    os._exit(0)
-os.wait()
-"""
-
-
-async def daemon_of(theatre: Theatre, name: str) -> int:
-    await theatre.says(name, "daemon ")
-    return int((await theatre.output(name))["text"].split()[1])
-
-
-def alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
-async def test_daemons_go_with_the_one_that_forked_them(theatre: Theatre) -> None:
-    await theatre.play(step("one", python(DAEMON + "time.sleep(600)")))
-    daemon = await daemon_of(theatre, "one")
-    assert alive(daemon)
-    await theatre.stop("one")
-    assert (await theatre.ended("one"))["status"] == "stopped"
-    assert not alive(daemon)
-
-
-async def test_daemons_of_one_that_ends_by_itself_go_too(theatre: Theatre) -> None:
-    await theatre.play(step("one", python(DAEMON + "raise SystemExit(0)")))
-    record = await theatre.ended("one")
-    assert (record["status"], record["end_reason"]) == ("completed", "completed")
-    assert not alive(await daemon_of(theatre, "one"))
-
-
-async def test_one_agents_stop_spares_another_agents_program(theatre: Theatre) -> None:
-    await theatre.play(step("one", python(SLEEPER)), step("two", python(SLEEPER)))
-    await theatre.stop("one")
-    await theatre.ended("one")
-    assert len(theatre.processes()) == 1
-    assert (await theatre.agents())["two"]["status"] == "running"
-
-
-async def test_a_stopped_turn_ends_the_program_it_waits_for(theatre: Theatre) -> None:
-    """In the background one goes on (decisions D16)."""
-    session = {"session_id": theatre.session_id}
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(
-            theatre.play, step("back", python(SLEEPER)), step("front", python(SLEEPER), background=False)
-        )
-        with trio.fail_after(LONG_SECONDS):
-            while "front" not in await theatre.agents():  # noqa: ASYNC110 - only asked does it answer
-                await trio.sleep(0.01)
-        await theatre.says("front", "up")
-        answer = await theatre.house.owner.ok("sessions.stop", {"scope": "turn"}, path=session)
-    assert answer["turn"] == "stopped"
-    assert (await theatre.ended("front"))["end_reason"] == "turn_stop"
-    assert (await theatre.agents())["back"]["status"] == "running"
-    assert len(theatre.processes()) == 1
-
-
-@pytest.mark.parametrize("scope", ["all", "force"])
-async def test_a_stop_of_everything_ends_programs(theatre: Theatre, scope: str) -> None:
-    await theatre.play(step("one", python(SLEEPER)), step("two", python(DEAF), "monitor"))
-    for name in ("one", "two"):
-        await theatre.says(name, "up")
-    await theatre.house.owner.ok("sessions.stop", {"scope": scope}, path={"session_id": theatre.session_id})
-    ends = {(await theatre.ended(name))["status"] for name in ("one", "two")}
-    assert ends == ({"stopped"} if scope == "all" else {"interrupted"})
-    assert theatre.processes() == []
-
-
-async def test_a_stop_of_all_may_spare_programs(theatre: Theatre) -> None:
-    await theatre.play(step("one", python(SLEEPER)))
-    body = {"scope": "all", "include_shells": False}
-    answer = await theatre.house.owner.ok("sessions.stop", body, path={"session_id": theatre.session_id})
-    assert answer["stopping"] == []
-    assert len(theatre.processes()) == 1
-
-
-async def test_an_archive_by_force_ends_programs(theatre: Theatre) -> None:
-    await theatre.play(step("one", python(DEAF)))
-    await theatre.says("one", "up")
-    path = {"session_id": theatre.session_id}
-    await theatre.house.owner.ok("sessions.archive", path=path, query={"force": "true"})
-    record = (await theatre.agents())["one"]
-    assert (record["status"], record["end_reason"]) == ("interrupted", "archived")
-    assert theatre.processes() == []
-
-
-async def test_a_deletion_ends_programs_and_removes_what_they_wrote(theatre: Theatre, temporary: Path) -> None:
-    await theatre.play(step("one", python(DEAF)))
-    await theatre.says("one", "up")
-    assert len(outputs(temporary)) == 1
-    await theatre.house.owner.ok("sessions.delete", path={"session_id": theatre.session_id})
-    assert theatre.processes() == []
-    assert outputs(temporary) == []
-
-
-async def test_the_end_of_the_house_ends_programs(tmp_path: Path) -> None:
-    async with open_theatre(tmp_path) as theatre:
-        await theatre.play(step("one", python(DEAF)), step("two", python(DAEMON)))
-        await theatre.says("one", "up")
-        assert theatre.processes()
-    assert theatre.processes() == []
-
-
-async def test_a_crash_of_the_runtime_ends_programs(theatre: Theatre) -> None:
-    answer = await theatre.house.owner.call(
-        "chat.send",
-        {
-            "message": "#!nerve-scenario\n- {shell: one, run: [sleep, '600']}\n- crash: true\n",
-            "session_id": theatre.session_id,
-        },
-    )
-    assert answer.status == 502
-    record = await theatre.ended("one")
-    assert (record["status"], record["end_reason"]) == ("interrupted", "process_ended")
-    with trio.fail_after(LONG_SECONDS):
-        while theatre.processes():  # noqa: ASYNC110 - nobody tells
-            await trio.sleep(0.02)
-
-
-async def test_a_program_that_ignores_its_stop_by_the_play_is_ended_by_force(theatre: Theatre) -> None:
-    await theatre.play(step("one", python(SLEEPER), on_stop="ignore"))
-    await theatre.says("one", "up")
-    await theatre.stop("one")
-    assert (await theatre.agents())["one"]["status"] == "stopping"
-    assert len(theatre.processes()) == 1
-    await theatre.house.owner.ok("sessions.stop", {"scope": "force"}, path={"session_id": theatre.session_id})
-    assert theatre.processes() == []
 
 
 async def test_without_permission_nothing_is_run(tmp_path: Path) -> None:

@@ -89,6 +89,11 @@ def marked(home_id: str) -> list[int]:
     return found
 
 
+def outputs(temporary: Path) -> list[Path]:
+    """The output files below the temporary directory."""
+    return list(temporary.rglob("*.output"))
+
+
 @asynccontextmanager
 async def open_theatre(path: Path, *, allowed: bool = True) -> AsyncIterator[Theatre]:
     settings = {"scripted": f"allow_run: {str(allowed).lower()}"}
