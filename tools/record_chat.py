@@ -1,4 +1,4 @@
-"""Records `nerve chat` at work: a real daemon, a real terminal, a stop, a line that is cut, a question.
+"""Records `nerve chat` at work: a real daemon, a real terminal, a stop, a cut line, a question, an agent.
 
     python -m tools.record_chat
 
@@ -90,6 +90,24 @@ steps:
   - say: Then that is how it will be.
     pace: 0.05
 """,
+    "5-behind.yaml": """
+match: background
+steps:
+  - agent: striker
+    description: Count the strikes
+    background: true
+    steps:
+      - {tool: Bash, input: {command: grep -c strike clock.log}, result: "156", seconds: 1.5}
+      - {say: Twelve hours make seventy-eight strikes., pace: 0.05}
+      - {wait: 4}
+    result: 78 strikes in twelve hours.
+  - {shell: tests, command: pytest --looponfail, output: ["212 passed\\n"], seconds: 3600}
+  - say: Both are at work.
+    pace: 0.05
+on_settled:
+  - say: The strikes are counted, seventy-eight in twelve hours.
+    pace: 0.05
+""",
 }
 
 
@@ -152,6 +170,15 @@ def perform(program: PtyProgram, line: Line) -> Recording:
     recording.type("2")
     program.see("how it will be.")
     program.watch(1)
+    recording.type("Count the strikes in the background.")
+    program.see("Both are at work.")
+    program.see("shell tests has started")
+    recording.type("/watch striker")
+    program.see("seventy-eight in twelve hours.")
+    program.watch(1)
+    recording.type("/stop tests")
+    program.see("shell tests was stopped")
+    program.watch(1)
     recording.type("/quit")
     program.ended()
     return recording
@@ -205,7 +232,7 @@ def as_svg(terminal: Terminal, remarks: dict[int, str]) -> str:
     high = len(rows) * ROW + 2 * MARGIN
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}">',
-        "<title>nerve chat: a turn with tools, a stop, a line that is cut, a question</title>",
+        "<title>nerve chat: a turn with tools, a stop, a line that is cut, a question, an agent</title>",
         f'<rect width="{wide}" height="{high}" rx="8" fill="#16161e"/>',
         '<g font-family="ui-monospace, Menlo, Consolas, monospace" font-size="14" fill="#c0caf5"'
         ' style="white-space: pre">',

@@ -4,14 +4,21 @@ from typing import Protocol
 
 from attrs import define, field
 
-from nerve.cli.chat_agents_text import called, item_lines, kind_of, row, told
+from nerve.cli.chat_agents_text import Told, called, item_lines, kind_of, row, told
 from nerve.cli.chat_input import Command, Name
 from nerve.cli.chat_render import Renderer
 from nerve.cli.chat_text import Tone, clean, one_line
-from nerve.client import AgentChange, CaughtUp, LiveEvent, LiveSession, NerveClient, Roster, Transcript
+from nerve.client import AgentChange, CaughtUp, Disconnected, LiveEvent, LiveSession, NerveClient, Roster, Transcript
 from nerve.contract.generated.agents import AgentAtRest
 from nerve.contract.generated.entities import AgentEventItem, AgentKind, AgentStatus, AgentView
-from nerve.contract.generated.frames_server import AgentEventFrame, AutoTurnFrame, SessionStatusFrame
+from nerve.contract.generated.frames_server import (
+    AgentEventFrame,
+    AutoTurnFrame,
+    SessionRunningFrame,
+    SessionStatusFrame,
+    ThinkingFrame,
+    TokenFrame,
+)
 from nerve.contract.generated.sessions import AllStopped, ForceStopped
 
 ROWS = 30
@@ -48,6 +55,8 @@ class Agents:
     _watched: dict[str, Transcript] = field(factory=dict)
     _introduced: bool = False
     _named: set[str] = field(factory=set)  # whose ends the turns that they began have told already
+    _flowing: bool = False  # a line of the conversation is being said
+    _held: list[Told] = field(factory=list)  # until that line has ended
 
     @property
     def working(self) -> list[AgentView]:
@@ -59,10 +68,13 @@ class Agents:
         self._roster, self._introduced = Roster(), False
         self._watched.clear()
         self._named.clear()
+        self._flowing = False
+        self._held.clear()
 
     def seen(self, event: LiveEvent) -> None:
         """Something came from the server."""
         changes = self._roster.see(event)
+        self._let_finish(event)
         if isinstance(event, SessionStatusFrame) and not self._introduced:
             self._introduced = True
             if self.working:
@@ -188,7 +200,26 @@ class Agents:
         if named and change.now.status is AgentStatus.COMPLETED:
             return
         if (said := told(change, self._talk.renderer.symbols, self._by)) is not None:
+            self._held.append(said)
+        if not self._flowing:
+            self._say_held()
+
+    def _let_finish(self, event: LiveEvent) -> None:
+        """No line is cut in two: what is to be told waits for its end."""
+        match event:
+            case TokenFrame(content=content) | ThinkingFrame(content=content):
+                self._flowing = not content.endswith("\n")
+            case SessionStatusFrame() | SessionRunningFrame() | Disconnected():
+                self._flowing = False
+            case _ if isinstance(getattr(event, "seq", None), int):
+                self._flowing = False
+        if not self._flowing:
+            self._say_held()
+
+    def _say_held(self) -> None:
+        for said in self._held:
             self._talk.mention(*said)
+        self._held.clear()
 
     def _show(self, agent_id: str, items: list[AgentEventItem]) -> None:
         view, symbols = self._roster.get(agent_id), self._talk.renderer.symbols

@@ -53,6 +53,16 @@ async def test_beginnings_and_ends_are_told_and_the_prompt_counts(mock_clock: Mo
         assert stage.prompt == "… ›"
 
 
+async def test_what_is_told_waits_for_the_end_of_a_line(mock_clock: MockClock) -> None:
+    async with on_stage(mock_clock, Line([status(1)])) as stage:
+        await stage.says(running(), token(2, "Both are"), agents(agent("build")), token(3, " at work."))
+        assert "Both are at work." in stage.screen
+        assert "has started" not in stage.screen
+        assert stage.prompt == "&1 … ›"
+        await stage.says(frame("done", 4))
+        assert "Both are at work.\n\n· agent build has started" in stage.screen
+
+
 @pytest.mark.parametrize(
     ("view", "said"),
     [
