@@ -233,6 +233,7 @@ def _limits(config: Config) -> Limits:
         client_idle_seconds=idle or float("inf"),
         silence_seconds=silence or float("inf"),
         quiet_after_minutes=agent.subagents.quiet_after_minutes,
+        ended_agents_kept=timedelta(days=agent.subagents.ended_retention_days),
         transcript_item_bytes=agent.subagents.transcript_item_max_bytes,
     )
 
@@ -251,7 +252,8 @@ def upkeep(config: Config, services: Services) -> Upkeep:
         interval=timedelta(hours=retention.interval_hours),
     )
     archiver = Archiver(services.database, services.supervisor, services.effects)
-    return Upkeep(services.database, services.effects, archiver, policy, keeping if retention.enabled else None)
+    kept = timedelta(days=config.agent.subagents.ended_retention_days)
+    return Upkeep(services.database, services.effects, archiver, policy, keeping if retention.enabled else None, kept)
 
 
 def _policy(config: Config, bind_host: str) -> HttpPolicy:

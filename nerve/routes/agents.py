@@ -26,7 +26,7 @@ from nerve.errors import ErrorCode, NerveError
 from nerve.routes.binding import bind
 from nerve.services import Services
 
-LONGEST_CURSOR = 15  # digits
+LARGEST_CURSOR = 10**15  # beyond every item; a greater number says the same
 
 
 async def list_agents(services: Services, caller: Caller, params: AgentsListParams, body: NoBody) -> AgentSnapshot:
@@ -49,9 +49,10 @@ async def transcript(
 def _cursor(text: str | Unset) -> int | None:
     if isinstance(text, Unset):
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_CURSOR):
+    if not (text.isascii() and text.isdigit()):
         raise NerveError(ErrorCode.BAD_CURSOR)
-    return int(text)
+    digits = text.lstrip("0")
+    return int(digits or "0") if len(digits) <= len(str(LARGEST_CURSOR)) else LARGEST_CURSOR
 
 
 async def output(services: Services, caller: Caller, params: AgentsOutputParams, body: NoBody) -> AgentOutput:

@@ -116,8 +116,8 @@ def page_bounds(before: int | None, after: int | None, limit: int, last: int) ->
 
 def read_page(
     db: apsw.Connection, agent_id: str, before: int | None, after: int | None, limit: int, last: int | None
-) -> tuple[dict[int, str], int, int]:
-    """What is on disk of a page, and the page's bounds; ``last`` None: the disk knows the newest number."""
+) -> tuple[dict[int, str], int, int, int]:
+    """What is on disk of a page, the page's bounds and the newest number; ``last`` None: the disk knows that."""
     newest = agent_items.last_seq(db, agent_id) if last is None else last
     first, end = page_bounds(before, after, limit, newest)
-    return agent_items.between(db, agent_id, first, end), first, end
+    return agent_items.between(db, agent_id, first, end), first, end, newest

@@ -41,8 +41,13 @@ def agent_view(record: AgentRecord, capabilities: Capabilities, *, open_runtime:
             output=record.is_shell and capabilities.output,
             message=record.live and talks,
         ),
-        workflow=None if record.workflow is None else codec.structure(WorkflowTree, record.workflow),
+        workflow=_tree(record),
     )
+
+
+def _tree(record: AgentRecord) -> WorkflowTree | None:
+    shown = record.kind is AgentKind.WORKFLOW and record.workflow is not None
+    return codec.structure(WorkflowTree, record.workflow) if shown else None
 
 
 _APART = {"model_changed", "resumable", "controls", "workflow"}

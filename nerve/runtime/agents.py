@@ -73,7 +73,7 @@ class Agents:
 
     async def snapshot(self, session_id: str, limit: int = SNAPSHOT_LIMIT) -> AgentSnapshot:
         """Raises SESSION_NOT_FOUND."""
-        await self._save(session_id)  # what is told of has to be on disk
+        await self.save(session_id)
         stored, queued = await self._house.database.read(_read_roster, session_id)
         return self.snapshot_of(session_id, stored, queued, limit)
 
@@ -101,7 +101,7 @@ class Agents:
         """Raises SESSION_NOT_FOUND, AGENT_NOT_FOUND, AGENT_IN_OTHER_SESSION."""
         roster = self.roster(session_id)
         if roster is not None and agent_id in roster.records and agent_id in roster.unsaved:
-            await self._save(session_id)
+            await self.save(session_id)
         try:
             record, texts = await self._house.database.read(rows.get, session_id, agent_id)
         except NerveError as error:
@@ -111,7 +111,8 @@ class Agents:
             return live, roster.texts.get(agent_id, AgentTexts(None, None))
         return (record if roster is None else roster.records.get(agent_id, record)), texts
 
-    async def _save(self, session_id: str) -> None:
+    async def save(self, session_id: str) -> None:
+        """What is told of agents has to be on disk, unless that refuses it for now."""
         runner = self._runner(session_id)
         if runner is not None:
             await runner.save_agents()
@@ -134,7 +135,7 @@ class Agents:
         roster = self.roster(session_id)
         last = None if roster is None else roster.transcripts.last_seq(agent_id)
         # Between this read and what waits in memory nothing is written: reads return without giving way.
-        texts, first, end = await self._house.database.read(read_page, agent_id, before, after, limit, last)
+        texts, first, end, newest = await self._house.database.read(read_page, agent_id, before, after, limit, last)
         if roster is not None:
             texts = texts | roster.transcripts.waiting_between(agent_id, first, end)
         items = [from_json(texts[seq]) for seq in sorted(texts)]
@@ -143,7 +144,7 @@ class Agents:
             items=items,
             first_seq=items[0].seq if items else None,
             last_seq=items[-1].seq if items else None,
-            has_more_before=bool(items) and items[0].seq > 1,
+            has_more_before=first > 1 and newest > 0,
         )
 
     async def output(self, session_id: str, agent_id: str, tail_bytes: int) -> AgentOutput:

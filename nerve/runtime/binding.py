@@ -52,6 +52,7 @@ class Binding:
     async def snapshot(self) -> None:
         """Send ``session_status`` with what the running turn has said; live frames follow at once."""
         while True:
+            await self._supervisor.agents.save(self.session_id)
             first = self._supervisor.turn_start(self.session_id)
             events: list[str] = []
             row, cursor = await self._read_turn(first, events)
@@ -111,6 +112,7 @@ class Binding:
 
     async def status_only(self) -> None:
         """Send ``session_status`` without events: a replay by number follows."""
+        await self._supervisor.agents.save(self.session_id)
         row = await self._supervisor.house.database.read(binding.read, self.session_id, None, 0, 0)
         self._send_status(row, self._log.last_seq, None)
 

@@ -18,5 +18,5 @@ class Limits:
     silence_seconds: float = 900.0  # a turn without any event fails after that
     drain_seconds: float = 2.0  # how long an interrupted turn may take at shutdown before it is cancelled
     quiet_after_minutes: int = 10
+    ended_agents_kept: timedelta = timedelta(days=30)  # an agent that ended longer ago is dropped, transcript and all
     transcript_item_bytes: int = 16_384  # of a tool's input or result in an agent's transcript
-    ended_agents_days: int = 30  # older ended agents are dropped, with their transcripts

@@ -5,7 +5,7 @@ runs once the supervisor goes on.  A session whose turns keep taking the process
 """
 
 import logging
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import apsw
 import orjson
@@ -54,7 +54,6 @@ async def recover(house: House, generation: str) -> Recovered:
     lost = await database.write(agents.interrupt_live, now())
     if lost:
         log.warning("%d agents were interrupted by the end of the last process", lost)
-    await database.write(agents.prune_old, timedelta(days=house.limits.ended_agents_days), now())
     going_on = await database.read_large(waiting.sessions_waiting)
     return Recovered(tuple(turn.id for turn in open_turns), tuple(quarantined), tuple(going_on))
 

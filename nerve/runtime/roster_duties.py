@@ -3,7 +3,6 @@
 import logging
 import math
 from collections.abc import Callable
-from datetime import timedelta
 
 import trio
 from attrs import define, field
@@ -128,7 +127,7 @@ class RosterDuties:
         rows.save(db, changed, items, texts)  # type: ignore[arg-type]
         if len(self._roster.records) <= KEPT_ENDED:
             return []
-        not_before = self._house.effects.now() - timedelta(days=self._house.limits.ended_agents_days)
+        not_before = self._house.effects.now() - self._house.limits.ended_agents_kept
         return rows.prune(db, self._roster.session_id, KEPT_ENDED, not_before)  # type: ignore[arg-type]
 
     # --- sockets --------------------------------------------------------------------------------------------------

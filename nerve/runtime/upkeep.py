@@ -14,7 +14,8 @@ from nerve.domain.cleanup import Policy
 from nerve.effects import Effects
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime.archiving import Archiver
-from nerve.store import deletions, instance, retention, search
+from nerve.runtime.limits import Limits
+from nerve.store import agents, deletions, instance, retention, search
 from nerve.store.database import Database
 from nerve.store.instants import from_text, to_text
 
@@ -43,13 +44,14 @@ class Job:
 
 @frozen
 class Upkeep:
-    """``keeping`` None: nothing leaves by age."""
+    """``keeping`` None: of sessions nothing leaves by age.  Agents that ended longer ago than ``agents_kept`` do."""
 
     _database: Database
     _effects: Effects
     _archiver: Archiver
     _policy: Policy
     _keeping: Keeping | None = None
+    _agents_kept: timedelta = Limits().ended_agents_kept
     jobs: tuple[Job, ...] = field(init=False)
 
     @jobs.default
@@ -94,6 +96,11 @@ class Upkeep:
         if left:
             log.info("%d sessions were archived by the clean-up", len(left))
         await self._database.write(deletions.expire, self._effects.now())
+        not_after = self._effects.now() - self._agents_kept
+        while True:
+            if not await self._database.write(agents.forget_old, not_after):
+                return
+            await trio.sleep(PAUSE_SECONDS)
 
     async def _retain(self) -> None:
         assert self._keeping is not None

@@ -19,7 +19,7 @@ from nerve.contract.generated.entities import (
 )
 from nerve.domain.agents import Lifecycle
 from nerve.store.instants import from_text
-from nerve.store.rows import scalar
+from nerve.store.rows import run, scalar
 
 
 def append(db: apsw.Connection, items: Iterable[tuple[str, int, str]]) -> None:
@@ -28,6 +28,16 @@ def append(db: apsw.Connection, items: Iterable[tuple[str, int, str]]) -> None:
         "INSERT OR IGNORE INTO session_agent_items (agent_id, seq, item)"
         " SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM session_agents WHERE id = ?1)",
         list(items),
+    )
+
+
+def drop(db: apsw.Connection, agent_id: str, limit: int) -> int:
+    """Remove the first items of the agent; how many those were."""
+    return run(
+        db,
+        "DELETE FROM session_agent_items WHERE agent_id = ?1 AND seq IN"
+        " (SELECT seq FROM session_agent_items WHERE agent_id = ?1 ORDER BY seq LIMIT ?2)",
+        (agent_id, limit),
     )
 
 

@@ -1,7 +1,7 @@
 """Rows of agents.  A record is written whole: who holds the roster of a session is the only one that changes it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, get_args, get_type_hints
 
@@ -154,6 +154,12 @@ def prune(db: apsw.Connection, session_id: str, keep: int, not_before: datetime)
     return gone
 
 
-def prune_old(db: apsw.Connection, age: timedelta, now: datetime) -> int:
-    """Drop every agent that ended longer ago, with its transcript; how many those were."""
-    return run(db, "DELETE FROM session_agents WHERE ended_at < ?", (to_text(now - age),))
+def forget_old(db: apsw.Connection, not_after: datetime, items: int = 2_000) -> bool:
+    """Drop a part of what belongs to one agent that ended before: so many items, at last its record.
+
+    False once nothing is left to drop.
+    """
+    row = one(db, "SELECT id FROM session_agents WHERE ended_at < ? ORDER BY ended_at LIMIT 1", (to_text(not_after),))
+    if row is not None and agent_items.drop(db, row[0], items) < items:
+        run(db, "DELETE FROM session_agents WHERE id = ?", (row[0],))
+    return row is not None

@@ -21,7 +21,7 @@ from nerve.config import Config, load
 from nerve.contract.caller import Caller, CredentialKind, Credentials
 from nerve.effects import ID_FORMS, Effects
 from nerve.errors import ErrorCode, NerveError
-from nerve.routes import chat, files, queue, scheduling, search, sessions, streams
+from nerve.routes import agents, chat, files, queue, scheduling, search, sessions, streams
 from nerve.runtime.archiving import Archiver
 from nerve.runtime.backends import Backends
 from nerve.runtime.creation import SessionMaker
@@ -49,6 +49,7 @@ ENDPOINTS = (
     *streams.ENDPOINTS,
     *chat.ENDPOINTS,
     *queue.ENDPOINTS,
+    *agents.ENDPOINTS,
 )
 
 
