@@ -42,6 +42,7 @@ log = logging.getLogger("nerve.runtime")
 
 SAVE_SECONDS = 0.25
 CHECK_SECONDS = 2.0  # between two looks for agents that vanished
+NO_TEXTS = AgentTexts(None, None)
 ENDS = {
     AgentOutcome.COMPLETED: (AgentStatus.COMPLETED, AgentEndReason.COMPLETED),
     AgentOutcome.FAILED: (AgentStatus.FAILED, AgentEndReason.ERROR),
@@ -176,7 +177,8 @@ class Roster:
     def _ended(self, record: AgentRecord, event: AgentEnded, now: datetime) -> None:
         status, reason = ENDS.get(event.outcome) or agents.stopped(record)
         if event.result is not None:
-            self.texts[record.id] = AgentTexts(None, event.result)
+            brief = self.texts.get(record.id, NO_TEXTS).prompt
+            self.texts[record.id] = AgentTexts(brief, event.result)
         self._settle(agents.ended(record, status, reason, now, result=event.result, error=event.error))
 
     def _settle(self, record: AgentRecord) -> None:

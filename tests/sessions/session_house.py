@@ -5,7 +5,7 @@ Who calls is said by the token alone (``alice``, ``bob``, ``system``); signing i
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -36,6 +36,7 @@ from nerve.store.rows import insert, scalar
 from nerve.ws.server import SocketServer
 from tests.asgi_client import AsgiClient, Reply
 from tests.spec_client import SpecObserver
+from tests.temporary import temporary_files
 
 T = TypeVar("T")
 
@@ -224,7 +225,10 @@ async def open_house(
     scripted = ScriptedAdapter(home / "scripted", config.workspace, effects, reply_pace=0.0)
     backends = Backends("scripted", {"scripted": scripted})
     await database.write(_add_actors)
-    async with open_supervisor(RuntimeHouse(database, hub, effects, backends, limits or Limits())) as supervisor:
+    runtime = RuntimeHouse(database, hub, effects, backends, limits or Limits())
+    async with AsyncExitStack() as stack:
+        stack.enter_context(temporary_files(home.parent / "tmp"))
+        supervisor = await stack.enter_async_context(open_supervisor(runtime))
         await SessionMaker(database, supervisor, effects, config.workspace).ensure_main(SYSTEM_ACTOR)
         if recovered:
             await supervisor.go_on(())
