@@ -26,7 +26,7 @@ from nerve.runtime.views import queue_entries
 from nerve.store import agents as rows
 from nerve.store import waiting
 from nerve.store.agent_items import from_json
-from nerve.store.agents import AgentTexts
+from nerve.store.agents import NO_TEXTS, AgentTexts
 from nerve.store.queue import QueuedMessage
 
 log = logging.getLogger("nerve.runtime")
@@ -98,18 +98,28 @@ class Agents:
         )
 
     async def find(self, session_id: str, agent_id: str) -> tuple[AgentRecord, AgentTexts]:
-        """Raises SESSION_NOT_FOUND, AGENT_NOT_FOUND, AGENT_IN_OTHER_SESSION."""
+        """Perhaps not written yet.  Raises SESSION_NOT_FOUND, AGENT_NOT_FOUND, AGENT_IN_OTHER_SESSION."""
         roster = self.roster(session_id)
-        if roster is not None and agent_id in roster.records and agent_id in roster.unsaved:
-            await self.save(session_id)
         try:
             record, texts = await self._house.database.read(rows.get, session_id, agent_id)
         except NerveError as error:
-            live = None if roster is None else roster.records.get(agent_id)
-            if error.code is not ErrorCode.AGENT_NOT_FOUND or live is None or roster is None:
+            if error.code is not ErrorCode.AGENT_NOT_FOUND:
                 raise
-            return live, roster.texts.get(agent_id, AgentTexts(None, None))
-        return (record if roster is None else roster.records.get(agent_id, record)), texts
+            live = None if roster is None else roster.records.get(agent_id)
+            if live is None or roster is None:
+                raise await self._not_stored(session_id, agent_id) from None
+            return live, roster.texts.get(agent_id, NO_TEXTS)
+        if roster is not None:
+            record, texts = roster.records.get(agent_id, record), texts.with_(roster.texts.get(agent_id, NO_TEXTS))
+        return record, texts
+
+    async def _not_stored(self, session_id: str, agent_id: str) -> NerveError:
+        """What to say of an agent that is not on disk: it may be a new one of the session this one was forked from."""
+        for owner in await self._house.database.read(rows.ancestors, session_id):
+            roster = self.roster(owner)
+            if roster is not None and agent_id in roster.records:
+                return NerveError(ErrorCode.AGENT_IN_OTHER_SESSION, owner_session_id=owner)
+        return NerveError(ErrorCode.AGENT_NOT_FOUND)
 
     async def save(self, session_id: str) -> None:
         """What is told of agents has to be on disk, unless that refuses it for now."""
@@ -124,6 +134,7 @@ class Agents:
 
     async def details(self, session_id: str, agent_id: str) -> AgentDetails:
         """Raises what ``find`` raises."""
+        await self.save(session_id)
         record, texts = await self.find(session_id, agent_id)
         return AgentDetails(agent=self.view(record), prompt=texts.prompt, result_text=texts.result_text)
 

@@ -36,13 +36,12 @@ from nerve.domain.agents import SUMMARY, AgentRecord, lifecycle
 from nerve.runtime.agent_announcements import Announcements
 from nerve.runtime.agent_transcripts import BATCH, Transcripts
 from nerve.runtime.house import House
-from nerve.store.agents import AgentTexts
+from nerve.store.agents import NO_TEXTS, AgentTexts
 
 log = logging.getLogger("nerve.runtime")
 
 SAVE_SECONDS = 0.25
 CHECK_SECONDS = 2.0  # between two looks for agents that vanished
-NO_TEXTS = AgentTexts(None, None)
 ENDS = {
     AgentOutcome.COMPLETED: (AgentStatus.COMPLETED, AgentEndReason.COMPLETED),
     AgentOutcome.FAILED: (AgentStatus.FAILED, AgentEndReason.ERROR),
@@ -177,8 +176,7 @@ class Roster:
     def _ended(self, record: AgentRecord, event: AgentEnded, now: datetime) -> None:
         status, reason = ENDS.get(event.outcome) or agents.stopped(record)
         if event.result is not None:
-            brief = self.texts.get(record.id, NO_TEXTS).prompt
-            self.texts[record.id] = AgentTexts(brief, event.result)
+            self.texts[record.id] = self.texts.get(record.id, NO_TEXTS).with_(AgentTexts(None, event.result))
         self._settle(agents.ended(record, status, reason, now, result=event.result, error=event.error))
 
     def _settle(self, record: AgentRecord) -> None:

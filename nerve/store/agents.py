@@ -29,6 +29,14 @@ class AgentTexts:
     prompt: str | None
     result_text: str | None
 
+    def with_(self, newer: "AgentTexts") -> "AgentTexts":
+        """What is None in ``newer`` stays as it is."""
+        pick = self.prompt if newer.prompt is None else newer.prompt
+        return AgentTexts(pick, self.result_text if newer.result_text is None else newer.result_text)
+
+
+NO_TEXTS = AgentTexts(None, None)
+
 
 def _read_as(hint: Any) -> Callable[[Any], Any] | None:
     """How a column becomes the value of a field of that type; None: as SQLite gives it."""
@@ -86,17 +94,20 @@ def get(db: apsw.Connection, session_id: str, agent_id: str) -> tuple[AgentRecor
 
 
 def _not_here(db: apsw.Connection, session_id: str, owner_id: str) -> NerveError:
-    ancestor = one(
-        db,
-        "WITH RECURSIVE up(id, parent) AS ("
-        " SELECT id, parent_session_id FROM sessions WHERE id = ?1"
-        " UNION SELECT s.id, s.parent_session_id FROM sessions s JOIN up ON s.id = up.parent)"
-        " SELECT 1 FROM up WHERE id = ?2",
-        (session_id, owner_id),
-    )
-    if ancestor is None:
+    if owner_id not in ancestors(db, session_id):
         return NerveError(ErrorCode.AGENT_NOT_FOUND)
     return NerveError(ErrorCode.AGENT_IN_OTHER_SESSION, owner_session_id=owner_id)
+
+
+def ancestors(db: apsw.Connection, session_id: str) -> list[str]:
+    """The session's parent, its parent and so on."""
+    rows = db.execute(
+        "WITH RECURSIVE up(id) AS (SELECT parent_session_id FROM sessions WHERE id = ?1"
+        " UNION SELECT s.parent_session_id FROM sessions s JOIN up ON s.id = up.id)"
+        " SELECT id FROM up WHERE id IS NOT NULL AND id <> ?1",
+        (session_id,),
+    )
+    return [row[0] for row in rows]
 
 
 def save(
