@@ -46,7 +46,7 @@ def conversations(house: House) -> dict[str, list[str]]:
     """The runtime's own record: native id to the messages in it."""
     directory: Path = house.services.config.paths.home / "scripted"
     return {
-        path.stem: [line["text"] for line in map(orjson.loads, path.read_bytes().splitlines()) if "turn" in line]
+        path.stem: [line["text"] for line in map(orjson.loads, path.read_bytes().splitlines()) if "text" in line]
         for path in directory.glob("*.jsonl")
     }
 

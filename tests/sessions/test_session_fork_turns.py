@@ -223,6 +223,46 @@ async def test_an_agent_that_is_cut_off_in_the_first_turn_keeps_its_branch(house
     assert await remembered(house, source) == ["one"]
 
 
+BACKGROUND = play(
+    "steps:",
+    "- agent: helper",
+    "  background: true",
+    "  steps: [{wait: 5}]",
+    "  result: helped",
+    "- say: two",
+    "on_settled:",
+    "- say: it is done",
+)
+
+
+@pytest.mark.req("SESS-54", "SESS-55")
+async def test_a_turn_that_began_by_itself_is_an_anchor_too(house: House) -> None:
+    source = await talked(house, "one", BACKGROUND)
+    await trio.sleep(30)
+    by_itself = (await messages(house, source))[-1]
+    assert by_itself["content"] == "it is done"
+    for at in (None, by_itself["id"]):
+        made = (await fork(house, source, at))["id"]
+        await talked(house, "three", session_id=source)
+        assert await remembered(house, made) == ["one", line(BACKGROUND)]
+        assert len(await messages(house, made)) == 7
+
+
+async def test_what_the_runtime_could_not_take_down_is_no_anchor(house: House) -> None:
+    source = await talked(house, "one")
+    record = house.services.config.paths.home / "scripted" / f"{await native(house, source)}.jsonl"
+    kept = record.read_bytes()
+    record.unlink()  # its runtime is open, and now fails to write
+    await talked(house, "two", session_id=source)
+    record.write_bytes(kept)
+    one, _, *lost = await messages(house, source)
+    assert "can't be written" in lost[-1]["content"]
+    for row in lost:
+        assert (await try_fork(house, source, row["id"])).status == 409
+    for at in (one["id"], None):
+        assert await remembered(house, (await fork(house, source, at))["id"]) == ["one"]
+
+
 # --- over a restart and a kill ------------------------------------------------------------------------------------
 
 

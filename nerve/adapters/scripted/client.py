@@ -96,9 +96,7 @@ class ScriptedClient:
         native_turn_id = self._effects.new_id("native")
         begun = False
         try:
-            refusal = None
-            if turn.source is not TurnSource.AUTO:
-                refusal = await self._remember(native_turn_id, turn.text)
+            refusal = await self._remember(native_turn_id, None if turn.source is TurnSource.AUTO else turn.text)
             self._nursery.start_soon(
                 self._run, turn, interruption, native_turn_id, refusal, name=f"scripted turn {turn.turn_id}"
             )
@@ -187,7 +185,7 @@ class ScriptedClient:
 
     # --- a turn --------------------------------------------------------------------------------------------------
 
-    async def _remember(self, native_turn_id: str, text: str) -> str | None:
+    async def _remember(self, native_turn_id: str, text: str | None) -> str | None:
         """Add the message to the conversation; gives why the turn must fail if that is impossible."""
         try:
             await self._effects.blocking(self._conversations.add_turn, self.native_id, native_turn_id, text)
@@ -220,7 +218,8 @@ class ScriptedClient:
                 return
             case Life.DEAD_UNNOTICED:
                 ending = Completed()
-        await self._tell(_turn_ended(ending, player, native_turn_id))
+        on_record = refusal is None and player.mapped
+        await self._tell(_turn_ended(ending, player, native_turn_id if on_record else None))
 
     def _crash(self, silent: bool) -> None:
         """It ends as if its process had died, with all that lives in it."""
@@ -274,11 +273,11 @@ class _Events:
         return await self._client.next_event()
 
 
-def _turn_ended(ending: Ending | None, player: Player, native_turn_id: str) -> TurnEnded:
+def _turn_ended(ending: Ending | None, player: Player, native_turn_id: str | None) -> TurnEnded:
     status, error = TurnStatus.COMPLETED, None
     match ending:
         case None:
             status = TurnStatus.INTERRUPTED
         case Failed(reason=reason):
             status, error = TurnStatus.FAILED, reason
-    return TurnEnded(status, error, player.usage, native_turn_id if player.mapped else None)
+    return TurnEnded(status, error, player.usage, native_turn_id)

@@ -73,8 +73,9 @@ class Conversations:
         self._make(new_id, iter(turns))
         return True
 
-    def add_turn(self, native_id: str, turn_id: str, text: str) -> None:
-        self._append(native_id, {"turn": turn_id, "text": text})
+    def add_turn(self, native_id: str, turn_id: str, text: str | None) -> None:
+        """None: nobody has said anything, the turn began by itself."""
+        self._append(native_id, {"turn": turn_id} if text is None else {"turn": turn_id, "text": text})
 
     def set_capabilities(self, native_id: str, capabilities: Capabilities) -> None:
         self._append(native_id, {"capabilities": asdict(capabilities)})
@@ -84,8 +85,8 @@ class Conversations:
         lines: list[str] = []
         room = max_characters
         for line in self._lines(native_id):
-            if "turn" in line:
-                lines.append(LINE_BREAK.sub(" ", str(line.get("text", ""))))
+            if "turn" in line and "text" in line:
+                lines.append(LINE_BREAK.sub(" ", str(line["text"])))
                 room -= len(lines[-1]) + 1
                 if room < -1:
                     raise TooLong
