@@ -54,9 +54,7 @@ async def forked_over_the_socket(live: ClientSocket, source: str, at: str | None
 
 
 @pytest.mark.req("SESS-54", "SESS-55", "WS-19", "WS-55", "GEN-10")
-async def test_a_fork_that_waits_for_its_first_turn_outlives_the_server(
-    instance: Instance, how: signal.Signals
-) -> None:
+async def test_a_fork_that_waits_for_its_first_turn_outlives_the_server(instance: Instance) -> None:
     child = instance.foreground()
     token = instance.claim()
     with patience():
