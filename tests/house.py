@@ -195,18 +195,22 @@ class House:
         answer = await self.anyone.ok("setup.claim", {"setup_token": await self.setup_token(), **body})
         self.owner = self.anyone.with_(token=answer["token"])
 
+    async def copy_disk(self, path: Path) -> None:
+        """What a process that is killed at this moment leaves."""
+        path.write_bytes(await self.database.read(lambda db: db.serialize("main")))
+
     def account_id(self) -> str:
         """Of the first account."""
         return self.services.identity.accounts()[0].id
 
 
-def _effects() -> Effects:
+def _effects(lives: int) -> Effects:
     counts: Counter[str] = Counter()
 
     def new_id(kind: str) -> str:
         prefix, digits = ID_FORMS[kind]
         counts[kind] += 1
-        return f"{prefix}{counts[kind]:0{digits}x}"
+        return f"{prefix}{lives * 0x1000 + counts[kind]:0{digits}x}"
 
     async def blocking(fn: Callable[..., T], /, *args: Any, limiter: trio.CapacityLimiter | None = None) -> T:
         async with limiter or trio.CapacityLimiter(1):
@@ -224,14 +228,16 @@ async def open_house(
     settings: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
     effects: Effects | None = None,
+    disk: Path | None = None,
 ) -> AsyncIterator[House]:
     """``settings`` are lines of the configuration by section, such as ``{"sessions": "queue_max: 2"}``.
 
-    ``environ`` is what its environment says besides; ``effects`` are real ones where the clock is.
+    ``environ`` is what its environment says besides; ``effects`` are real ones where the clock is.  ``disk`` is what
+    ``House.copy_disk`` left of an earlier life of this home: this one then is what starts after it.
     """
     config = _configured(home, _settings(start, settings or {}), environ or {})
-    faults, effects = HouseFaults(), effects or _effects()
-    with open_inline() as inline:
+    faults, effects = HouseFaults(), effects or _effects(0 if disk is None else 1)
+    with open_inline(":memory:" if disk is None else disk) as inline:
         database = FaultyDatabase(inline, faults)
         identity = Identity(database, effects, _auth(auth_settings(config, Secret(SECRET)), start))
         await identity.start()
@@ -239,14 +245,17 @@ async def open_house(
         async with living(config, effects, database, identity, process, "127.0.0.1") as whole:
             faults.whole = whole
             house = _house(whole.services, start, faults, effects)
-            await house.settle()
+            if disk is None:
+                await house.settle()
+            else:
+                house.owner = house.anyone.with_(token=house.keys.session(house.account_id()))
             yield house
             faults.accept_writes()
         assert house.undeclared == []
 
 
 def _configured(home: Path, settings: Mapping[str, str], more: Mapping[str, str]) -> Config:
-    home.mkdir(parents=True)
+    home.mkdir(parents=True, exist_ok=True)
     (home / "config.yaml").write_text("".join(f"{section}: {{{line}}}\n" for section, line in settings.items()))
     environ = {**more, "NERVE_HOME": str(home), "NERVE_WORKSPACE": str(home.parent / f"{home.name}-workspace")}
     config = load(None, environ, home.parent).config

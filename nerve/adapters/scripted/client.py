@@ -69,9 +69,10 @@ class ScriptedClient:
     _cast: Cast = field(init=False)
     _send: trio.MemorySendChannel[AgentEvent] = field(init=False)
     _receive: trio.MemoryReceiveChannel[AgentEvent] = field(init=False)
-    _unread: int = field(default=0, init=False)  # events whose reader has not come back yet
+    _sent: int = field(default=0, init=False)
+    _taken_in: int = field(default=0, init=False)  # of those, how many the reader is done with
     _reading: bool = field(default=False, init=False)
-    _all_read: trio.Event = field(factory=trio.Event, init=False)
+    _took_in: trio.Event = field(factory=trio.Event, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._send, self._receive = trio.open_memory_channel[AgentEvent](EVENTS_WAITING)
@@ -136,9 +137,9 @@ class ScriptedClient:
         if self._reading:
             # Whoever comes for the next one is done with the last.
             self._reading = False
-            self._unread -= 1
-            if not self._unread:
-                self._all_read.set()
+            self._taken_in += 1
+            self._took_in.set()
+            self._took_in = trio.Event()
         try:
             event = await self._receive.receive()
             self._reading = True
@@ -159,18 +160,13 @@ class ScriptedClient:
             await self._tell(event)
 
     async def _tell(self, event: AgentEvent) -> None:
-        self._unread += 1
-        sent = False
-        try:
-            await self._send.send(event)
-            sent = True
-        finally:
-            self._unread -= not sent
+        await self._send.send(event)
+        self._sent += 1
 
     async def heard(self) -> None:
-        while self._unread:
-            self._all_read = trio.Event()
-            await self._all_read.wait()
+        sent = self._sent
+        while self._taken_in < sent:
+            await self._took_in.wait()
 
     async def step_over(self, usage: Usage | None) -> None:
         """The turn's usage is told with its end."""
