@@ -4,7 +4,8 @@ Each one runs in a task of its own and ends after everything that it started has
 only where the documents say that children go on do they get the session itself for a parent (decisions D16, D34).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum, auto
 
 import trio
@@ -64,14 +65,21 @@ class Cast:
     members: dict[str, Member] = field(factory=dict)
     _dead: bool = False
 
-    def enter(self, member: Member) -> None:
-        """From here on it can be stopped; one that a stop reaches before ``start`` plays nothing."""
+    @contextmanager
+    def entering(self, member: Member, work: Callable[[], Awaitable[Outcome]]) -> Iterator[None]:
+        """What tells that the member is there stands in the block; left in order, it runs.
+
+        From the block's beginning it can be stopped; one that a stop reaches before it runs plays nothing.  ``work`` is
+        cancelled by a stop; it says how the member ended otherwise.
+        """
         self.members[member.ref] = member
         if member.parent is not None:
             member.parent.children[member.ref] = member
-
-    def start(self, member: Member, work: Callable[[], Awaitable[Outcome]]) -> None:
-        """``work`` is cancelled by a stop; it says how the member ended otherwise."""
+        try:
+            yield
+        except BaseException:
+            self._gone(member)  # nobody waits for what never began
+            raise
         self._nursery.start_soon(self._run, member, work, name=f"scripted agent {member.ref}")
 
     def stop(self, member: Member, spared: Spared = Spared.NONE) -> None:
@@ -107,33 +115,46 @@ class Cast:
             with member.interruption.scope:
                 member.outcome = await work()
                 if member.outcome.outcome is AgentOutcome.COMPLETED:
-                    await self._until_childless(member)
+                    await _until_childless(member)
             if member.interruption.scope.cancelled_caught:
                 member.outcome = member.when_stopped
-            await self._leave(member)
+            self._part_with_children(member)
+            await _until_childless(member)
+            await self._tell_end(member)
         finally:
-            member.ended.set()
+            # Cancelled with the whole runtime, so are those that it started: none of them outlives it.
+            with trio.CancelScope(shield=True):
+                await _until_childless(member)
+            self._gone(member)
 
-    async def _leave(self, member: Member) -> None:
-        """End what it started, or hand it to the session, and tell the end."""
+    def _part_with_children(self, member: Member) -> None:
+        """End what it started, or hand it to the session.  When the runtime dies nothing is spared."""
+        spared = Spared.NONE if self._dead else member.spared
         for child in list(member.children.values()):
-            if member.spared is Spared.ALL or (member.spared is Spared.BACKGROUND and child.background):
+            if spared is Spared.ALL or (spared is Spared.BACKGROUND and child.background):
                 child.parent = None
                 del member.children[child.ref]
             elif member.silent:
                 child.silent = True
                 child.interruption.kill()
             else:
-                self.stop(child, member.spared)
-        await self._until_childless(member)
+                self.stop(child, spared)
+
+    async def _tell_end(self, member: Member) -> None:
+        self.members.pop(member.ref, None)
+        outcome = member.outcome
+        if not member.silent and not self._dead:
+            await self.emit(
+                AgentEnded(ref=member.ref, outcome=outcome.outcome, result=outcome.result, error=outcome.error)
+            )
+
+    def _gone(self, member: Member) -> None:
         self.members.pop(member.ref, None)
         if member.parent is not None:
             member.parent.children.pop(member.ref, None)
-        outcome = member.outcome
-        if not member.silent and not self._dead:
-            ended = AgentEnded(ref=member.ref, outcome=outcome.outcome, result=outcome.result, error=outcome.error)
-            await self.emit(ended)
+        member.ended.set()
 
-    async def _until_childless(self, member: Member) -> None:
-        while member.children:
-            await next(iter(member.children.values())).ended.wait()
+
+async def _until_childless(member: Member) -> None:
+    while member.children:
+        await next(iter(member.children.values())).ended.wait()

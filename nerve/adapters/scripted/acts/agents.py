@@ -18,8 +18,9 @@ NOTICED_SECONDS = 4.5  # after that, whoever waits for an agent that vanished is
 
 async def perform(part: Part, step: SpawnAgent) -> None:
     """Started, it is live for the runtime before anything else can happen to whoever started it."""
-    with part.interruption.deaf():
-        member = enter(part, background=step.background, obeys=step.obeys, stop_seconds=step.stop_seconds)
+    member = new_member(part, background=step.background, obeys=step.obeys, stop_seconds=step.stop_seconds)
+    task_id = part.effects.new_id("task")
+    with part.interruption.deaf(), part.cast.entering(member, partial(_play, part, member, step, task_id)):
         spawned = AgentSpawned(
             ref=member.ref,
             kind=AgentKind.AGENT,
@@ -34,19 +35,14 @@ async def perform(part: Part, step: SpawnAgent) -> None:
         )
         await part.stage.emit(spawned)
         await part.stage.emit(ToolStarted(member.ref, TOOL, _tool_input(step)))
-        task_id = part.effects.new_id("task")
-        part.cast.start(member, partial(_play, part, member, step, task_id))
     if step.background:
         await part.finish_tool(member.ref, f"Started in the background as {task_id}.", False)
     else:
         await finish_with(part, member)
 
 
-def enter(part: Part, *, background: bool, obeys: bool = True, stop_seconds: float = 0) -> Member:
-    ref = part.effects.new_id("tool_use")
-    member = Member(ref, part.member, background, obeys, stop_seconds)
-    part.cast.enter(member)
-    return member
+def new_member(part: Part, *, background: bool, obeys: bool = True, stop_seconds: float = 0) -> Member:
+    return Member(part.effects.new_id("tool_use"), part.member, background, obeys, stop_seconds)
 
 
 async def finish_with(part: Part, member: Member) -> None:

@@ -8,7 +8,7 @@ import trio
 
 from nerve.adapters.protocol import ToolStarted
 from nerve.adapters.scripted import output_files
-from nerve.adapters.scripted.acts.agents import enter, finish_with
+from nerve.adapters.scripted.acts.agents import finish_with, new_member
 from nerve.adapters.scripted.acts.part import Ended, Failed, Part
 from nerve.adapters.scripted.acts.programs import Program
 from nerve.adapters.scripted.cast import Member, Outcome
@@ -24,8 +24,11 @@ async def perform(part: Part, step: RunShell) -> None:
     if step.run is not None and part.children is None:
         raise Ended(Failed(f"{step.pointer}: 'run' needs scripted.allow_run"))
     agent_id = None if step.run is None else part.effects.new_id("agent")
-    with part.interruption.deaf():
-        member = enter(part, background=step.background, obeys=step.obeys, stop_seconds=step.stop_seconds)
+    member = new_member(part, background=step.background, obeys=step.obeys, stop_seconds=step.stop_seconds)
+    task_id = part.effects.new_id("task")
+    program = _program(part, member, step, agent_id, task_id)
+    work = partial(_write, part, member, step, task_id) if program is None else program.run
+    with part.interruption.deaf(), part.cast.entering(member, work):
         spawned = AgentSpawned(
             ref=member.ref,
             kind=step.kind,
@@ -38,10 +41,6 @@ async def perform(part: Part, step: RunShell) -> None:
         )
         await part.stage.emit(spawned)
         await part.stage.emit(ToolStarted(member.ref, TOOLS[step.kind], _tool_input(step)))
-        task_id = part.effects.new_id("task")
-        program = _program(part, member, step, agent_id, task_id)
-        work = partial(_write, part, member, step, task_id) if program is None else program.run
-        part.cast.start(member, work)
     if not step.background:
         await finish_with(part, member)
         return

@@ -6,7 +6,7 @@ from typing import Any
 import trio
 
 from nerve.adapters.protocol import ToolStarted
-from nerve.adapters.scripted.acts.agents import enter, finish_with
+from nerve.adapters.scripted.acts.agents import finish_with, new_member
 from nerve.adapters.scripted.acts.part import Part
 from nerve.adapters.scripted.cast import Member, Outcome
 from nerve.adapters.scripted.steps import RunWorkflow
@@ -17,8 +17,9 @@ TOOL = "Workflow"
 
 
 async def perform(part: Part, step: RunWorkflow) -> None:
-    with part.interruption.deaf():
-        member = enter(part, background=False)
+    member = new_member(part, background=False)
+    work = partial(_progress, part, member, step, part.effects.new_id("task"))
+    with part.interruption.deaf(), part.cast.entering(member, work):
         spawned = AgentSpawned(
             ref=member.ref,
             kind=AgentKind.WORKFLOW,
@@ -30,7 +31,6 @@ async def perform(part: Part, step: RunWorkflow) -> None:
         await part.stage.emit(spawned)
         tool_input = {"name": step.name, "phases": list(step.phases), "agents": list(step.agents)}
         await part.stage.emit(ToolStarted(member.ref, TOOL, tool_input))
-        part.cast.start(member, partial(_progress, part, member, step, part.effects.new_id("task")))
     await finish_with(part, member)
 
 
