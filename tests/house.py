@@ -197,7 +197,8 @@ class House:
 
     async def copy_disk(self, path: Path) -> None:
         """What a process that is killed at this moment leaves."""
-        path.write_bytes(await self.database.read(lambda db: db.serialize("main")))
+        image = await self.database.read(lambda db: db.serialize("main"))
+        await trio.Path(path).write_bytes(image)
 
     def account_id(self) -> str:
         """Of the first account."""

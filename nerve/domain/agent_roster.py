@@ -2,7 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from nerve.contract.generated.entities import AgentStatus, AgentSummary
+from attrs import frozen
+
+from nerve.contract.generated.entities import AgentEndReason, AgentStatus, AgentSummary
 from nerve.domain.agents import AgentRecord
 
 
@@ -53,28 +55,60 @@ def deepest_first(records: Iterable[AgentRecord]) -> list[AgentRecord]:
 
 
 def stopping_ancestor(records: Mapping[str, AgentRecord], record: AgentRecord) -> AgentRecord | None:
-    """The nearest ancestor that is to stop: what appears beneath it is born stopping."""
+    """The nearest live ancestor, if it is to stop: what appears beneath it is born stopping.
+
+    One that lives on beneath a stopping ancestor was spared, and so is what it starts.
+    """
     parent = records.get(record.parent_agent_id or "")
-    while parent is not None:
-        if parent.status is AgentStatus.STOPPING:
-            return parent
+    while parent is not None and not parent.live:
         parent = records.get(parent.parent_agent_id or "")
-    return None
+    return parent if parent is not None and parent.status is AgentStatus.STOPPING else None
+
+
+def waited_for(records: Mapping[str, AgentRecord], record: AgentRecord | None) -> bool:
+    """Whether a turn waits for it: live and in the foreground all the way up to the orchestrator."""
+    while record is not None:
+        if record.background or not record.live:
+            return False
+        if record.parent_agent_id is None:
+            return True
+        record = records.get(record.parent_agent_id)
+    return False
 
 
 def of_the_turn(records: Mapping[str, AgentRecord]) -> list[AgentRecord]:
-    """The live agents that a turn waits for: foreground ones all the way up to the orchestrator; deepest first."""
+    """The live agents that a turn waits for; deepest first."""
+    return deepest_first(record for record in records.values() if waited_for(records, record))
 
-    def waited_for(record: AgentRecord | None) -> bool:
-        while record is not None:
-            if record.background or not record.live:
-                return False
-            if record.parent_agent_id is None:
-                return True
-            record = records.get(record.parent_agent_id)
-        return False
 
-    return deepest_first(record for record in records.values() if waited_for(record))
+def outliving_the_turn(records: Mapping[str, AgentRecord]) -> list[AgentRecord]:
+    """The live agents, housekeeping left out, that go on when the turn is over."""
+    return [record for record in records.values() if record.counts and not waited_for(records, record)]
+
+
+@frozen
+class StopOrder:
+    """A stop of a session's turn, or of everything in it.
+
+    It stands until the turn is over: whatever it reaches that appears meanwhile is born stopping.  ``whole``: also what
+    the turn does not wait for, shells and monitors among it only with ``shells``.
+    """
+
+    cause: AgentEndReason
+    actor_id: str | None
+    whole: bool
+    shells: bool = True
+
+    def reaches(self, records: Mapping[str, AgentRecord], record: AgentRecord) -> bool:
+        return waited_for(records, record) or (self.whole and (self.shells or not record.is_shell))
+
+    def targets(self, records: Mapping[str, AgentRecord]) -> list[AgentRecord]:
+        """Deepest first."""
+        return deepest_first(r for r in records.values() if r.live and self.reaches(records, r))
+
+    def widened_by(self, other: "StopOrder") -> "StopOrder":
+        """The one that stands when another stop comes: a narrower one takes nothing back."""
+        return other if (other.whole, other.shells) >= (self.whole, self.shells) else self
 
 
 def beyond_retention(records: Sequence[AgentRecord], keep: int) -> list[AgentRecord]:

@@ -127,7 +127,8 @@ def changed(record: AgentRecord, now: datetime, **values: Any) -> AgentRecord:
 def started(record: AgentRecord, now: datetime, **values: Any) -> AgentRecord:
     """It runs.  One that is to stop stays so."""
     status = AgentStatus.RUNNING if record.status is AgentStatus.STARTING else record.status
-    return changed(record, now, status=status, started_at=now, run_started_at=now, last_activity_at=now, **values)
+    first = record.started_at or now
+    return changed(record, now, status=status, started_at=first, run_started_at=now, last_activity_at=now, **values)
 
 
 def resumed(record: AgentRecord, now: datetime) -> AgentRecord:

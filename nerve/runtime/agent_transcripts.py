@@ -50,9 +50,12 @@ class Transcripts:
 
     def deed(self, agent_id: str, deed: Deed, at: datetime, child_agent_id: str | None) -> None:
         """Raises STORE_FULL when too much waits for the disk."""
+        if self._waiting_bytes > MAX_WAITING_BYTES:
+            raise NerveError(ErrorCode.STORE_FULL)
         self._add(agent_id, lambda seq: self._item(deed, seq, at, child_agent_id))
 
     def life(self, agent_id: str, life: Lifecycle, at: datetime) -> None:
+        """Never refused, because it is small and what it tells has happened."""
         self._add(agent_id, lambda seq: agent_items.lifecycle_item(life, seq, at))
 
     def _item(self, deed: Deed, seq: int, at: datetime, child_agent_id: str | None) -> AgentEventItem:
@@ -85,8 +88,6 @@ class Transcripts:
                 )
 
     def _add(self, agent_id: str, make: Callable[[int], AgentEventItem]) -> None:
-        if self._waiting_bytes > MAX_WAITING_BYTES:
-            raise NerveError(ErrorCode.STORE_FULL)
         seq = self._last.get(agent_id, 0) + 1
         item = make(seq)
         text = agent_items.to_json(item)

@@ -13,8 +13,8 @@ from attrs import define, frozen
 from nerve.adapters.protocol import AgentClient, Capabilities, RuntimeGone
 from nerve.contract.generated.agents import AgentDetails, AgentOutput, TranscriptPage
 from nerve.contract.generated.entities import AgentEndReason, AgentSnapshot, AgentView
-from nerve.domain.agent_roster import reach
-from nerve.domain.agents import AgentRecord, interrupted
+from nerve.domain.agent_roster import outliving_the_turn, reach
+from nerve.domain.agents import AgentRecord
 from nerve.errors import ErrorCode, NerveError
 from nerve.runtime.agent_output import output_tail
 from nerve.runtime.agent_transcripts import read_page
@@ -63,7 +63,7 @@ class Agents:
     def background(self, session_id: str) -> int:
         """How many live agents a new model of the session would end."""
         roster = self.roster(session_id)
-        return 0 if roster is None else sum(record.background and record.counts for record in roster.records.values())
+        return 0 if roster is None else len(outliving_the_turn(roster.records))
 
     def capabilities(self, session_id: str) -> Capabilities:
         """What the session's runtime can do: as the open client says, else as its adapter promises."""
@@ -180,7 +180,7 @@ class Agents:
             return StopAsked(self.view(record), [])
         runner = self._runner(session_id)
         if runner is None or not runner.roster.opened or runner.slot.client is None:
-            await self._settle_lost(record, runner)
+            await self._settle_lost(session_id, runner)
             raise NerveError(ErrorCode.NO_RUNTIME)
         if not self.capabilities(session_id).stop_task:
             raise NerveError(ErrorCode.UNSUPPORTED)
@@ -190,20 +190,17 @@ class Agents:
         try:
             await ask_to_stop(runner.slot.client, roster, asked, spare_children=not cascade)
         except RuntimeGone:
-            roster.interrupt_all(AgentEndReason.PROCESS_ENDED)
-            await runner.slot.close()
-            await runner.save_agents()
+            await runner.runtime_gone()
             raise NerveError(ErrorCode.NO_RUNTIME) from None
         await runner.save_agents()
         return StopAsked(self.view(roster.records[agent_id]), asked)
 
-    async def _settle_lost(self, record: AgentRecord, runner: SessionRunner | None) -> None:
+    async def _settle_lost(self, session_id: str, runner: SessionRunner | None) -> None:
         if runner is not None and runner.roster.opened:
-            runner.roster.interrupt_all(AgentEndReason.PROCESS_ENDED)
-            await runner.save_agents()
+            await runner.runtime_gone()
             return
-        gone = interrupted(record, AgentEndReason.PROCESS_ENDED, self._house.effects.now())
-        await self._house.database.write(rows.save, [gone])
+        now = self._house.effects.now()
+        await self._house.database.write(rows.interrupt_live, AgentEndReason.PROCESS_ENDED, now, session_id)
 
 
 async def ask_to_stop(client: AgentClient, roster: Roster, asked: list[str], *, spare_children: bool = False) -> None:

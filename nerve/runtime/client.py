@@ -68,13 +68,17 @@ class Host:
 
 @define(eq=False)
 class ClientSlot:
-    """Holds at most one open client.  ``lost`` is told when it is gone, whoever ended it."""
+    """Holds at most one open client.
+
+    ``lost`` is told when it is gone, whoever ended it, ``replaced`` when it only makes room for another one.
+    """
 
     session_id: str
     _house: House
     _ask: Ask
     _on_event: Callable[[AgentEvent], Awaitable[None]]
     _lost: Callable[[BaseException], None]
+    _replaced: Callable[[], None]
     client: AgentClient | None = None
     _opened_with: tuple[str, str | None] | None = None  # backend and model
     _replacing: bool = False
@@ -172,7 +176,9 @@ class ClientSlot:
         finally:
             self.client = self._scope = None
             self._gone.set()
-            if started and not self._replacing:
+            if started and self._replacing:
+                self._replaced()
+            elif started:
                 self._lost(cause)
 
     def kill(self) -> None:

@@ -32,7 +32,8 @@ log = logging.getLogger("nerve.runtime")
 class Listener:
     """``model`` is the one that serves; ``capabilities`` are None until the runtime has said them.
 
-    ``silence`` is around the wait for the turn's end: cancelled when nothing was heard for ``_silence_seconds``.
+    ``in_hand`` is the event that is being heard; nothing behind it is known yet.  ``silence`` is around the wait for the
+    turn's end: cancelled when nothing was heard for ``_silence_seconds``.
     """
 
     session_id: str
@@ -45,6 +46,7 @@ class Listener:
     model: str = ""
     capabilities: Capabilities | None = None
     silence: trio.CancelScope = field(factory=trio.CancelScope)
+    in_hand: AgentEvent | None = None
 
     def listen(self, session_log: SessionLog, roster: Roster) -> None:
         """What is said from here on is recorded in ``session_log``, what is said of agents in ``roster``."""
@@ -57,6 +59,13 @@ class Listener:
         self.silence.deadline = trio.current_time() + patience
 
     async def on_event(self, event: AgentEvent) -> None:
+        self.in_hand = event
+        try:
+            await self._on_event(event)
+        finally:
+            self.in_hand = None
+
+    async def _on_event(self, event: AgentEvent) -> None:
         self.heard()
         if isinstance(event, CapabilitiesChanged):
             self.capabilities = self.roster.capabilities = event.capabilities

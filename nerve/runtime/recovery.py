@@ -12,6 +12,7 @@ import orjson
 from attrs import frozen
 
 from nerve.contract.frames import encode_logged
+from nerve.contract.generated.entities import AgentEndReason
 from nerve.contract.generated.frames_server import ErrorFrame, InteractionResolvedFrame, LoggedFrame, ToolResultFrame
 from nerve.domain.transcript import replay
 from nerve.domain.turns import INTERRUPTED_REASON, OPEN_TOOL_RESULT, TurnState, mark
@@ -51,7 +52,7 @@ async def recover(house: House, generation: str) -> Recovered:
     for session_id in await database.read_large(interactions.sessions_with_any):
         await database.write(_cancel_interactions, session_id, now())
     await database.write(turns.orphans_to_idle, now())
-    lost = await database.write(agents.interrupt_live, now())
+    lost = await database.write(agents.interrupt_live, AgentEndReason.GATEWAY_RESTART, now())
     if lost:
         log.warning("%d agents were interrupted by the end of the last process", lost)
     going_on = await database.read_large(waiting.sessions_waiting)

@@ -6,7 +6,7 @@ session's runner, so it outlives turns and runtimes; of agents that live, it alo
 
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -31,7 +31,7 @@ from nerve.contract.generated.entities import AgentAttention, AgentEndReason, Ag
 from nerve.contract.generated.frames_server import AskingAgent
 from nerve.domain import agents
 from nerve.domain.agent_kinds import activity
-from nerve.domain.agent_roster import depth_below, stopping_ancestor
+from nerve.domain.agent_roster import StopOrder, deepest_first, depth_below, stopping_ancestor, waited_for
 from nerve.domain.agents import SUMMARY, AgentRecord, lifecycle
 from nerve.runtime.agent_announcements import Announcements
 from nerve.runtime.agent_transcripts import BATCH, Transcripts
@@ -55,7 +55,7 @@ class Roster:
     """``settled`` are those whose ends, since the last turn began, make the orchestrator go on by itself.
 
     ``on_settled`` is told of each.  ``unsaved``, ``texts`` and ``announcements`` are what is still to be written and
-    told; ``born_stopping`` the refs that the runtime is still to be asked to stop.
+    told; ``born_stopping`` the refs that the runtime is still to be asked to stop, ``order`` the stop that stands.
     """
 
     session_id: str
@@ -72,6 +72,7 @@ class Roster:
     unsaved: dict[str, None] = field(factory=dict)
     announcements: Announcements = field(factory=Announcements)
     born_stopping: list[str] = field(factory=list)
+    order: StopOrder | None = None
     save_due: float = math.inf
     check_due: float = math.inf
     stirred: trio.Event = field(factory=trio.Event)
@@ -80,6 +81,14 @@ class Roster:
         self.transcripts = Transcripts(self.session_id, self._house.hub, self._house.limits.transcript_item_bytes)
 
     # --- what lives -----------------------------------------------------------------------------------------------
+
+    def take_over(self, stored: Iterable[AgentRecord], last_seqs: Mapping[str, int]) -> None:
+        """What an earlier runner of the session has left.  Of what seems to live the runtime is gone with it."""
+        self.records.update({record.id: record for record in stored})
+        for agent_id, seq in last_seqs.items():
+            self.transcripts.begin(agent_id, seq)
+        self.interrupt_all(AgentEndReason.PROCESS_ENDED)
+        self.opened = True
 
     @property
     def live(self) -> list[AgentRecord]:
@@ -140,11 +149,20 @@ class Roster:
         self._ids[event.ref] = record.id
         self.texts[record.id] = AgentTexts(event.prompt, None)
         self.check_due = min(self.check_due, trio.current_time() + CHECK_SECONDS)
-        above = stopping_ancestor(self.records, record)
+        self._put(self._born(record, now))
+
+    def _born(self, record: AgentRecord, now: datetime) -> AgentRecord:
+        """Stopping, if it appears under a stop.  The runtime is asked to end it unless the turn's end does that."""
+        order, above = self.order, stopping_ancestor(self.records, record)
         if above is not None and above.stop_cause is not None:
-            record = agents.stop_requested(record, above.stop_cause, above.stopped_by_actor_id, now)
-            self.born_stopping.append(event.ref)
-        self._put(record)
+            stopping = agents.stop_requested(record, above.stop_cause, above.stopped_by_actor_id, now)
+        elif order is not None and order.reaches(self.records, record):
+            stopping = agents.stop_requested(record, order.cause, order.actor_id, now)
+        else:
+            return record
+        if order is None or not waited_for(self.records, record):
+            self.born_stopping.append(record.ref)
+        return stopping
 
     def _heard_of_live(self, record: AgentRecord, event: SubagentEvent, now: datetime) -> None:
         match event:
@@ -197,10 +215,21 @@ class Roster:
                 asked.append(record.id)
         return asked
 
+    def obey(self, order: StopOrder) -> None:
+        """What the order reaches is stopping, and what it reaches later is born so, until it is lifted."""
+        self.stand(order)
+        self.stopping(order.targets(self.records), order.cause, order.actor_id)
+
+    def stand(self, order: StopOrder) -> None:
+        self.order = order if self.order is None else self.order.widened_by(order)
+
+    def lift_order(self) -> None:
+        self.order = None
+
     def interrupt_all(self, reason: AgentEndReason) -> list[str]:
-        """The runtime is gone, and with it whatever lived in it; the ids of those."""
+        """The runtime is gone, and with it whatever lived in it; the ids of those, deepest first."""
         now = self._house.effects.now()
-        gone = [record.id for record in self.live]
+        gone = [record.id for record in deepest_first(self.live)]
         for agent_id in gone:
             self._put(agents.interrupted(self.records[agent_id], reason, now))
         self._ids.clear()

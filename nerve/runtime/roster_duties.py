@@ -2,20 +2,22 @@
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
+import apsw
 import trio
 from attrs import define, field
 
 from nerve.adapters.protocol import AgentClient, RuntimeGone
 from nerve.contract.generated.entities import AgentAttention, AgentStatus
 from nerve.contract.generated.frames_server import AgentUpdateFrame, BackgroundTasksUpdateFrame, SessionAgentsFrame
-from nerve.domain.agent_roster import summarised
+from nerve.domain.agent_roster import deepest_first, summarised
 from nerve.domain.agents import KEPT_ENDED, UNCONFIRMED_SECONDS, AgentRecord
 from nerve.errors import NerveError
 from nerve.runtime.agent_views import agent_view, background_tasks
 from nerve.runtime.house import House
 from nerve.runtime.roster import CHECK_SECONDS, SAVE_SECONDS, Roster
+from nerve.store import agent_items
 from nerve.store import agents as rows
 from nerve.store.agents import AgentTexts
 
@@ -26,12 +28,18 @@ ASK_SECONDS = 1.0  # how long the runtime may take to answer
 
 @define(eq=False)
 class RosterDuties:
-    """``client`` gives the open runtime, ``in_turn`` whether a turn runs.  One task carries them out: ``run``."""
+    """``client`` gives the open runtime, ``in_turn`` whether a turn runs, ``in_hand`` the event that is being heard.
+
+    ``gone`` is told that the runtime does not answer any more.  One task carries the duties out: ``run``.
+    """
 
     _roster: Roster
     _house: House
     _client: Callable[[], AgentClient | None]
     _in_turn: Callable[[], bool]
+    _in_hand: Callable[[], object | None]
+    _gone: Callable[[], Awaitable[None]]
+    _held_up: object | None = None  # the event in hand at the last look
     _missing: frozenset[str] = frozenset()  # refs that the runtime did not know at the last look
     _told_count: int = 0
     _hold: float = -math.inf  # the disk refused: nothing is tried before
@@ -39,9 +47,7 @@ class RosterDuties:
 
     async def open(self) -> None:
         """Read what is stored.  Raises SESSION_NOT_FOUND."""
-        found = await self._house.database.read(rows.of_session, self._roster.session_id)
-        self._roster.records.update({record.id: record for record in found})
-        self._roster.opened = True
+        self._roster.take_over(*await self._house.database.read(_stored, self._roster.session_id))
 
     async def run(self) -> None:
         """Until cancelled.  Raises what is no refusal of the store."""
@@ -174,12 +180,17 @@ class RosterDuties:
                 try:
                     await client.stop_agent(ref)
                 except RuntimeGone:
-                    return  # its owner hears of it too, and settles them all
+                    await self._gone()
+                    return
 
     async def _look_for_vanished(self) -> None:
         """One that the runtime doesn't know at two looks in a row has vanished."""
         roster, client = self._roster, self._client()
         roster.check_due = trio.current_time() + CHECK_SECONDS if roster.live else math.inf
+        held_up, self._held_up = self._held_up, self._in_hand()
+        if held_up is not None and held_up is self._held_up:
+            self._missing = frozenset()  # what it says is not heard at present, ends of agents among it
+            return
         if client is None or not roster.live:
             return
         asked = frozenset(record.ref for record in roster.live if record.status is not AgentStatus.STARTING)
@@ -189,6 +200,13 @@ class RosterDuties:
         if known is None:
             return
         missing = asked - known
-        for ref in missing & self._missing:
-            roster.vanished(ref)
+        for record in deepest_first(roster.live):
+            if record.ref in missing & self._missing:
+                roster.vanished(record.ref)
         self._missing = missing
+
+
+def _stored(db: apsw.Connection, session_id: str) -> tuple[list[AgentRecord], dict[str, int]]:
+    """The session's agents, and how far the transcripts of those go that seem to live."""
+    found = rows.of_session(db, session_id)
+    return found, {record.id: agent_items.last_seq(db, record.id) for record in found if record.live}

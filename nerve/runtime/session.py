@@ -15,7 +15,7 @@ from attrs import define, field
 from nerve.adapters.protocol import AgentClient, Capabilities, RuntimeGone
 from nerve.contract.generated.entities import AgentEndReason
 from nerve.contract.generated.frames_server import LoggedFrame, RemovalReason, SessionUpdatedFrame
-from nerve.domain.agent_roster import of_the_turn
+from nerve.domain.agent_roster import StopOrder, deepest_first
 from nerve.domain.agents import AgentRecord
 from nerve.domain.turns import INTERRUPT_SECONDS, KILL_SECONDS, TurnState
 from nerve.errors import ErrorCode, NerveError
@@ -86,9 +86,16 @@ class SessionRunner:
         )
         self.roster = Roster(self.session_id, self._house, lambda: self._woken.set())
         self._duties = RosterDuties(
-            self.roster, self._house, lambda: self.slot.client, lambda: self.turn is not None or self._beginning
+            self.roster,
+            self._house,
+            lambda: self.slot.client,
+            lambda: self.turn is not None or self._beginning,
+            lambda: heard.in_hand,
+            self.runtime_gone,
         )
-        self.slot = ClientSlot(self.session_id, self._house, asked.ask, heard.on_event, heard.on_lost)
+        self.slot = ClientSlot(
+            self.session_id, self._house, asked.ask, heard.on_event, heard.on_lost, self._runtime_replaced
+        )
 
     def _interactions_changed(self) -> None:
         self._listener.heard()
@@ -146,34 +153,40 @@ class SessionRunner:
             await self._house.database.write(turns.detached, self.session_id, self._house.effects.now())
             self._nursery.cancel_scope.cancel()
 
-    async def stop_turn(self, actor_id: str | None, cause: AgentEndReason) -> TurnStopped:
-        """Waits as ``turn_stop.stop`` does; a turn that is just being recorded is stopped once it is.
-
-        ``cause`` is why the agents end that end with the turn.
-        """
-        turn = await self._running()
-        if turn is None:
+    async def stop_turn(self, turn: RunningTurn | None, order: StopOrder) -> TurnStopped:
+        """Stop this turn, which ``running`` has given, and no later one.  Waits as ``turn_stop.stop`` does."""
+        if turn is None or turn is not self.turn:
             return TurnStopped.NOT_RUNNING
-        return await turn_stop.stop(self.slot, self.interactions, turn, self.roster, cause, actor_id)
+        return await turn_stop.stop(self.slot, self.interactions, turn, self.roster, order)
 
     async def force(self) -> tuple[TurnStopped, list[str]]:
         """Cancel the turn, or close the runtime when no turn runs; everything in it ends: the ids of those agents."""
-        turn = await self._running()
-        live = [record.id for record in self.roster.live]
-        self._listener.ending = AgentEndReason.FORCE_STOP
+        turn = await self.running()
+        live = [record.id for record in deepest_first(self.roster.live)]
+        self._listener.ending = AgentEndReason.FORCE_STOP  # also of a runtime that takes its time to end
         came = await turn_stop.force(self.slot, turn)
         if self.slot.client is None:
             self.roster.interrupt_all(AgentEndReason.FORCE_STOP)  # what no runtime has told of
-        self._listener.ending = AgentEndReason.PROCESS_ENDED
+            self._listener.ending = AgentEndReason.PROCESS_ENDED
         await self._duties.save()
         left = {record.id for record in self.roster.live}
         return came, [agent_id for agent_id in live if agent_id not in left]
 
     async def save_agents(self) -> None:
-        """Returns once what is known of its agents is on disk, or the disk has refused it for now."""
+        """Returns once what is known of its agents is on disk, or refused by it for now."""
         await self._duties.save()
 
-    async def _running(self) -> RunningTurn | None:
+    async def runtime_gone(self) -> None:
+        """The runtime does not answer any more: what lived in it is interrupted.  Waits at most ``KILL_SECONDS``."""
+        self.roster.interrupt_all(AgentEndReason.PROCESS_ENDED)
+        with trio.move_on_after(KILL_SECONDS):
+            await self.slot.close()
+        await self._duties.save()
+
+    def _runtime_replaced(self) -> None:
+        self.roster.interrupt_all(AgentEndReason.MODEL_SWITCH)
+
+    async def running(self) -> RunningTurn | None:
         """The turn that runs; one that is just being recorded is waited for."""
         if self.turn is None and self._beginning:
             with trio.move_on_after(INTERRUPT_SECONDS):
@@ -193,12 +206,8 @@ class SessionRunner:
         if turn is not None:
             turn.interrupted = turn.interrupted or interrupted
             turn.failure = turn.failure or reason
-            self.roster.stopping(of_the_turn(self.roster.records), agents, None)
-            with trio.move_on_after(self._house.limits.drain_seconds):
-                await turn_stop.interrupt(self.slot, self.interactions, turn)
-                await turn.finished.wait()
-            if not turn.finished.is_set():
-                await turn_stop.kill(self.slot, turn)
+            self.roster.obey(StopOrder(agents, None, whole=False))
+            await turn_stop.take_down(self.slot, self.interactions, turn, self._house.limits.drain_seconds)
         await self.closed.wait()
 
     # --- the work -------------------------------------------------------------------------------------------------
@@ -361,8 +370,6 @@ class SessionRunner:
     def _welcome(self, client: AgentClient, before: AgentClient | None) -> None:
         self._listener.capabilities = self.roster.capabilities = client.capabilities
         if client is not before:
-            # What the one before has left, it left because the session's model or runtime is another one now.
-            self.roster.interrupt_all(AgentEndReason.MODEL_SWITCH)
             self.roster.backend = self.slot.backend
 
     async def _finish(self, turn: RunningTurn) -> None:
@@ -383,6 +390,7 @@ class SessionRunner:
         finally:
             # Nothing waits in here: what is recorded is told at once.
             self.turn = None
+            self.roster.lift_order()
             turn.outcome = outcome
             self._log.turn_id = None
             self._tell_running()

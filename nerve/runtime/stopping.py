@@ -11,7 +11,7 @@ from nerve.adapters.protocol import RuntimeGone
 from nerve.contract.caller import Caller
 from nerve.contract.generated.entities import AgentEndReason, TurnStop
 from nerve.contract.generated.sessions import AllStopped, ForceStopped, TurnStopped
-from nerve.domain.agent_roster import deepest_first
+from nerve.domain.agent_roster import StopOrder, deepest_first, outliving_the_turn
 from nerve.domain.agents import AgentRecord
 from nerve.domain.turns import StopScope
 from nerve.errors import ErrorCode, NerveError
@@ -101,11 +101,13 @@ class Stops:
 
 
 async def _stop_turn(runner: SessionRunner, roster: Roster, actor_id: str | None, kill_background: bool) -> TurnStopped:
-    background = [record for record in roster.live if record.background and not record.ambient]
+    turn = await runner.running()
+    background = outliving_the_turn(roster.records)
     spares = roster.capabilities.interrupt_spares_background
-    if runner.live.is_running and background and not spares and not kill_background:
+    if turn is not None and background and not spares and not kill_background:
         return _turn_stopped(TurnStop.NEEDS_CONFIRMATION, background)
-    came = TurnStop((await runner.stop_turn(actor_id, AgentEndReason.TURN_STOP)).value)
+    order = StopOrder(AgentEndReason.TURN_STOP, actor_id, whole=not spares)
+    came = TurnStop((await runner.stop_turn(turn, order)).value)
     would_end = [record for record in roster.live if not record.ambient] if came is TurnStop.NOT_STOPPED else []
     return _turn_stopped(came, would_end)
 
@@ -120,18 +122,30 @@ def _turn_stopped(came: TurnStop, would_end: Sequence[AgentRecord]) -> TurnStopp
 
 async def _stop_all(runner: SessionRunner, roster: Roster, actor_id: str | None, include_shells: bool) -> AllStopped:
     """Every agent, deepest first, then the turn."""
+    turn = await runner.running()
     targets = deepest_first(record for record in roster.live if include_shells or not record.is_shell)
-    client, stopping, unsupported = runner.slot.client, list[str](), list[str]()
-    if not roster.capabilities.stop_task:
-        unsupported = [record.id for record in targets]
-    elif client is not None:
-        stopping = roster.stopping(targets, AgentEndReason.STOP_ALL, actor_id)
-        try:
-            await ask_to_stop(client, roster, stopping)
-        except RuntimeGone:
-            roster.interrupt_all(AgentEndReason.PROCESS_ENDED)
-            await runner.slot.close()
-            stopping = []
-    came = await runner.stop_turn(actor_id, AgentEndReason.STOP_ALL)
+    one_by_one, spares = roster.capabilities.stop_task, roster.capabilities.interrupt_spares_background
+    order = StopOrder(
+        AgentEndReason.STOP_ALL, actor_id, whole=one_by_one or not spares, shells=include_shells or not spares
+    )
+    if turn is not None:
+        roster.stand(order)
+    stopping = await _ask_each(runner, targets, order) if one_by_one else []
+    came = await runner.stop_turn(turn, order)
     await runner.save_agents()
+    unsupported = [] if one_by_one else [record.id for record in targets]
     return AllStopped(turn=TurnStop(came.value), stopping=stopping, unsupported=unsupported)
+
+
+async def _ask_each(runner: SessionRunner, targets: Sequence[AgentRecord], order: StopOrder) -> list[str]:
+    """The ids of those that are stopping now; none if the runtime turns out to be gone."""
+    client, roster = runner.slot.client, runner.roster
+    if client is None:
+        return []
+    asked = roster.stopping(targets, order.cause, order.actor_id)
+    try:
+        await ask_to_stop(client, roster, asked)
+    except RuntimeGone:
+        await runner.runtime_gone()
+        return []
+    return asked

@@ -3,8 +3,7 @@
 import trio
 
 from nerve.adapters.protocol import RuntimeGone
-from nerve.contract.generated.entities import AgentEndReason
-from nerve.domain.agent_roster import deepest_first, of_the_turn
+from nerve.domain.agent_roster import StopOrder
 from nerve.domain.turns import INTERRUPT_SECONDS, KILL_SECONDS
 from nerve.runtime.client import ClientSlot
 from nerve.runtime.interactions import Interactions
@@ -15,22 +14,14 @@ RECORD_SECONDS = 1.0  # how long the answer to a stop waits for the record of it
 
 
 async def stop(
-    slot: ClientSlot,
-    asked: Interactions,
-    turn: RunningTurn,
-    roster: Roster,
-    cause: AgentEndReason,
-    actor_id: str | None,
+    slot: ClientSlot, asked: Interactions, turn: RunningTurn, roster: Roster, order: StopOrder
 ) -> TurnStopped:
     """Interrupt the turn; after five seconds cancel it, which only happens while no agent is live.
 
-    The agents that the turn waits for end with it, all of them where the runtime can't spare those in the background.
-    Waits at most ``INTERRUPT_SECONDS`` plus ``KILL_SECONDS``.
+    ``order`` reaches the agents that end with it.  Waits at most ``INTERRUPT_SECONDS`` plus ``KILL_SECONDS``.
     """
     turn.stop_requested = True
-    spares = roster.capabilities.interrupt_spares_background
-    ending = of_the_turn(roster.records) if spares else deepest_first(roster.live)
-    roster.stopping(ending, cause, actor_id)
+    roster.obey(order)
     with trio.move_on_after(INTERRUPT_SECONDS):
         await interrupt(slot, asked, turn)
         await turn.over.wait()
@@ -38,6 +29,15 @@ async def stop(
     if roster.count:
         return TurnStopped.NOT_STOPPED
     return await kill(slot, turn)
+
+
+async def take_down(slot: ClientSlot, asked: Interactions, turn: RunningTurn, patience: float) -> None:
+    """The house ends the turn: interrupt it, and cancel it when that does not help in time."""
+    with trio.move_on_after(patience):
+        await interrupt(slot, asked, turn)
+        await turn.finished.wait()
+    if not turn.finished.is_set():
+        await kill(slot, turn)
 
 
 async def interrupt(slot: ClientSlot, asked: Interactions, turn: RunningTurn) -> None:

@@ -138,11 +138,13 @@ def save(
     agent_items.append(db, items)
 
 
-def interrupt_live(db: apsw.Connection, now: datetime) -> int:
-    """At a start no agent lives: what a kill left open is interrupted; how many those were (decisions D9)."""
-    rows = list(db.execute(f"SELECT {COLUMNS} FROM session_agents WHERE {_LIVE}"))
+def interrupt_live(db: apsw.Connection, reason: AgentEndReason, now: datetime, session_id: str | None = None) -> int:
+    """What is left open by a runtime that is gone is interrupted, in one session or, at a start, in all of them
+    (decisions D9); how many those were."""
+    where = f"{_LIVE} AND session_id = coalesce(?, session_id) ORDER BY depth DESC, n"
+    rows = list(db.execute(f"SELECT {COLUMNS} FROM session_agents WHERE {where}", (session_id,)))
     for row in rows:
-        record = ended(_record(row), AgentStatus.INTERRUPTED, AgentEndReason.GATEWAY_RESTART, now)
+        record = ended(_record(row), AgentStatus.INTERRUPTED, reason, now)
         seq = agent_items.last_seq(db, record.id) + 1
         save(
             db,

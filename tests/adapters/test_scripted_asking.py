@@ -141,7 +141,7 @@ async def test_what_was_said_before_is_read_before_the_question_is_asked(talk: A
     read: list[int] = []
 
     async def look() -> None:
-        read.append(talk.client._unread)
+        read.append(talk.client._sent - talk.client._taken_in)
 
     host.meanwhile = look
     host.replies.append(Allowed({"answers": {}}))
