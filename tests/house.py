@@ -5,7 +5,7 @@ test's, and ``Faults`` can make things go wrong.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -57,6 +57,7 @@ class HouseFaults:
     whole: OpenHouse | None = None
     refusal: ErrorCode | None = None
     broken: bool = False
+    before_write: Callable[[tuple[Any, ...]], Awaitable[None]] | None = None  # sees the function and its arguments
 
     def refuse_writes(self, code: str) -> None:
         self.refusal = ErrorCode(code)
@@ -118,6 +119,8 @@ class FaultyDatabase:
         if self._faults.refusal is not None:
             await trio.lowlevel.checkpoint()
             raise NerveError(self._faults.refusal)
+        if self._faults.before_write is not None:
+            await self._faults.before_write((fn, *args))
         return await self._database.write(fn, *args)
 
 

@@ -125,7 +125,7 @@ class Agents:
         """What is told of agents has to be on disk, unless that refuses it for now."""
         runner = self._runner(session_id)
         if runner is not None:
-            await runner.save_agents()
+            await runner.duties.save()
 
     def view(self, record: AgentRecord) -> AgentView:
         session_id = record.session_id
@@ -192,7 +192,7 @@ class Agents:
         except RuntimeGone:
             await runner.runtime_gone()
             raise NerveError(ErrorCode.NO_RUNTIME) from None
-        await runner.save_agents()
+        await runner.duties.save()
         return StopAsked(self.view(roster.records[agent_id]), asked)
 
     async def _settle_lost(self, session_id: str, runner: SessionRunner | None) -> None:

@@ -32,8 +32,8 @@ log = logging.getLogger("nerve.runtime")
 class Listener:
     """``model`` is the one that serves; ``capabilities`` are None until the runtime has said them.
 
-    ``in_hand`` is the event that is being heard; nothing behind it is known yet.  ``silence`` is around the wait for the
-    turn's end: cancelled when nothing was heard for ``_silence_seconds``.
+    ``in_hand`` is the event that is being heard; nothing behind it is known yet.  ``silence`` is around the wait for
+    the turn's end: cancelled when nothing was heard for ``_silence_seconds``.
     """
 
     session_id: str
@@ -130,6 +130,10 @@ class Listener:
         if isinstance(cause, NerveError):
             turn.fail(cause.message)
         turn.lose(cause)
+
+    def on_replaced(self) -> None:
+        """The runtime made room for one of the session's new model."""
+        self.roster.interrupt_all(AgentEndReason.MODEL_SWITCH)
 
     def _on_refusal(self, refusal: NerveError) -> None:
         turn = self._turn()

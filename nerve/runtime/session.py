@@ -67,7 +67,7 @@ class SessionRunner:
     slot: ClientSlot = field(init=False)
     interactions: Interactions = field(init=False)
     roster: Roster = field(init=False)
-    _duties: RosterDuties = field(init=False)
+    duties: RosterDuties = field(init=False)
     _listener: Listener = field(init=False)
     _log: SessionLog = field(init=False)
     _beginning: bool = False  # a turn is being recorded
@@ -85,7 +85,7 @@ class SessionRunner:
             self.session_id, self._house.limits.silence_seconds, lambda: self.turn, lambda: asked.waiting
         )
         self.roster = Roster(self.session_id, self._house, lambda: self._woken.set())
-        self._duties = RosterDuties(
+        self.duties = RosterDuties(
             self.roster,
             self._house,
             lambda: self.slot.client,
@@ -94,7 +94,7 @@ class SessionRunner:
             self.runtime_gone,
         )
         self.slot = ClientSlot(
-            self.session_id, self._house, asked.ask, heard.on_event, heard.on_lost, self._runtime_replaced
+            self.session_id, self._house, asked.ask, heard.on_event, heard.on_lost, heard.on_replaced
         )
 
     def _interactions_changed(self) -> None:
@@ -131,7 +131,7 @@ class SessionRunner:
             self._log = await self._logs.hold(self.session_id)
             self.interactions.open(self._log)
             try:
-                await self._duties.open()
+                await self.duties.open()
                 self._listener.listen(self._log, self.roster)
                 await self._live()
             finally:
@@ -144,11 +144,11 @@ class SessionRunner:
     async def _live(self) -> None:
         async with trio.open_nursery() as self._nursery:
             self._nursery.start_soon(self._log.run, name=f"log {self.session_id}")
-            self._nursery.start_soon(self._duties.run, name=f"agents {self.session_id}")
+            self._nursery.start_soon(self.duties.run, name=f"agents {self.session_id}")
             await self._work()
             await self.slot.close()
             await self.interactions.close()
-            await self._duties.finish()
+            await self.duties.finish()
             await self._log.flush()
             await self._house.database.write(turns.detached, self.session_id, self._house.effects.now())
             self._nursery.cancel_scope.cancel()
@@ -168,23 +168,16 @@ class SessionRunner:
         if self.slot.client is None:
             self.roster.interrupt_all(AgentEndReason.FORCE_STOP)  # what no runtime has told of
             self._listener.ending = AgentEndReason.PROCESS_ENDED
-        await self._duties.save()
+        await self.duties.save()
         left = {record.id for record in self.roster.live}
         return came, [agent_id for agent_id in live if agent_id not in left]
-
-    async def save_agents(self) -> None:
-        """Returns once what is known of its agents is on disk, or refused by it for now."""
-        await self._duties.save()
 
     async def runtime_gone(self) -> None:
         """The runtime does not answer any more: what lived in it is interrupted.  Waits at most ``KILL_SECONDS``."""
         self.roster.interrupt_all(AgentEndReason.PROCESS_ENDED)
         with trio.move_on_after(KILL_SECONDS):
             await self.slot.close()
-        await self._duties.save()
-
-    def _runtime_replaced(self) -> None:
-        self.roster.interrupt_all(AgentEndReason.MODEL_SWITCH)
+        await self.duties.save()
 
     async def running(self) -> RunningTurn | None:
         """The turn that runs; one that is just being recorded is waited for."""
@@ -326,7 +319,7 @@ class SessionRunner:
             hub.publish(self.session_id, SessionUpdatedFrame(session_id=self.session_id, title=begun.title))
 
     def _tell_running(self) -> None:
-        self._duties.count_told()
+        self.duties.count_told()
         self._house.hub.publish_global(session_running(self.session_id, self.live))
 
     async def _converse(self, turn: RunningTurn) -> None:

@@ -132,7 +132,7 @@ async def _stop_all(runner: SessionRunner, roster: Roster, actor_id: str | None,
         roster.stand(order)
     stopping = await _ask_each(runner, targets, order) if one_by_one else []
     came = await runner.stop_turn(turn, order)
-    await runner.save_agents()
+    await runner.duties.save()
     unsupported = [] if one_by_one else [record.id for record in targets]
     return AllStopped(turn=TurnStop(came.value), stopping=stopping, unsupported=unsupported)
 

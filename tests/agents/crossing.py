@@ -5,24 +5,22 @@
 it; *job* is a shell.  A message waits in the queue; two people watch.
 """
 
-import json
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import trio
-from attrs import define, field
+from attrs import define
 from trio.testing import MockClock
 
 from tests.agents.outputs import temporary_files
 from tests.agents.plays import agent, ask, play, say, shell, wait
-from tests.asgi_client import Closed
+from tests.agents.watching import Frame, Watcher
 from tests.conformance.subject import new_person
 from tests.house import House, open_house
 from tests.spec_client import Answer, SocketClient, SpecClient
 
-Frame = dict[str, Any]
 SETTLED_SECONDS = 9.0  # longer than anything that an action may take
 LONG = 600.0
 PLAY = play(
@@ -32,26 +30,6 @@ PLAY = play(
 )
 NEXT = play(say("next"))
 AGENTS = ("front", "back", "deep")
-
-
-@define(eq=False)
-class Watcher:
-    """A socket that is read at once, always.  ``closed``: how it ended."""
-
-    socket: SocketClient
-    frames: list[Frame] = field(factory=list)
-    closed: int | None = None
-
-    async def read(self) -> None:
-        while self.closed is None:
-            frame = await self.socket.receive(LONG)  # type: ignore[attr-defined]
-            if isinstance(frame, Closed):
-                self.closed = frame.code
-            else:
-                self.frames.append(json.loads(frame))
-
-    def of(self, *types: str) -> list[Frame]:
-        return [frame for frame in self.frames if frame["type"] in types]
 
 
 @define(eq=False)
@@ -73,13 +51,7 @@ class Crossing:
     @property
     def views(self) -> dict[str, Frame]:
         """What a client knows of each agent, by name."""
-        known: dict[str, Frame] = {}
-        for frame in self.watchers[0].of("session_status", "agent_update"):
-            told = frame["agents"]["agents"] if frame["type"] == "session_status" else frame["agents"]
-            for view in told:
-                if view["rev"] >= known.get(view["name"], view)["rev"]:
-                    known[view["name"]] = view
-        return known
+        return {view["name"]: view for view in self.watchers[0].views.values()}
 
     async def call(self, operation_id: str, body: Any = ..., **options: Any) -> None:
         self.answer = await self.person.call(operation_id, body, path=self.at, **options)
@@ -174,7 +146,7 @@ async def _after_death(root: Path, crossing: Crossing) -> dict[str, str]:
             nursery.start_soon(watcher.read)
             await trio.sleep(SETTLED_SECONDS)
             before = crossing.watchers[0].frames
-            watcher.frames[:0] = [frame for frame in before if frame["type"] != "agent_update"]
+            watcher.frames[:0] = before
             reborn = Crossing(house, house.owner, "", crossing.session_id, [watcher], dead=True)
             cells = await _cells(reborn)
             nursery.cancel_scope.cancel()

@@ -1,18 +1,20 @@
 """Random trees of agents, and people who stop them at random moments."""
 
 import random
+from pathlib import Path
 from typing import Any
 
 import trio
 from attrs import define, field, frozen
 
+from tests.agents.outputs import temporary_files
 from tests.agents.plays import Step, agent, ask, play, say, shell, wait
-from tests.agents.watching import LIVE, Frame, Scopes, Watcher, settlement
-from tests.house import House
+from tests.agents.seeded import run_seeded
+from tests.agents.watching import Frame, Scopes, Watcher
+from tests.house import House, open_house
 
 DEEPEST, WIDEST = 8, 200
-TURN_SECONDS = 4.0
-UNCONFIRMED = 12.0
+UNCONFIRMED_SECONDS = 12.0  # after that a stop that nobody has confirmed is told
 
 
 @frozen
@@ -40,8 +42,7 @@ class Planter:
     def play(self) -> str:
         self._left = self._rng.randint(1, self._size.agents)
         steps = self._steps(0)
-        on_settled = [say("settled"), *([self._agent(1)] if self._rng.random() < 0.2 else [])]
-        return play(*steps, on_settled=on_settled if self._rng.random() < 0.5 else None)
+        return play(*steps, on_settled=[say("settled")] if self._rng.random() < 0.5 else None)
 
     def _steps(self, depth: int) -> list[Step]:
         rng = self._rng
@@ -161,9 +162,9 @@ class Story:
         """Stop everything, then force what does not listen; also what the queue still begins."""
         for _ in range(40):
             await self._stop(scope="all")
-            await trio.sleep(UNCONFIRMED)
-            for view in watcher.live:
-                assert view["status"] != "stopping" or view["attention"] == "stop_unconfirmed" or _lately(view)
+            await trio.sleep(UNCONFIRMED_SECONDS)
+            for view in watcher.live:  # what was asked to stop long ago is told
+                assert view["status"] != "stopping" or view["attention"] == "stop_unconfirmed"
             await self._stop(scope="force")
             await trio.sleep(1.5)
             state = await self.house.owner.ok("sessions.status", path=self.at)
@@ -209,9 +210,14 @@ class Story:
         return by_turn or parent["id"] in self.spared
 
 
-def _lately(view: Frame) -> bool:
-    """It was asked to stop so lately that it may still be silent."""
-    return view["stop_requested_at"] is not None
+def grow(root: Path, seed: int, size: Size, moments: int) -> int:
+    """One session with random plays, shaken at so many moments; how many scopes its agents had."""
+    scopes = Scopes()
 
+    async def main(rng: random.Random) -> None:
+        with temporary_files(root):
+            async with open_house(root / "home") as house:
+                await Story(house, rng, size, scopes).tell(moments)
 
-__all__ = ["LIVE", "Planter", "Size", "Story", "settlement"]
+    run_seeded(main, seed, [scopes])
+    return len(scopes.ended)

@@ -1,6 +1,7 @@
 """What is seen of agents: by a client that keeps every frame, and beneath, which scopes live and end."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import trio
@@ -45,6 +46,13 @@ class Watcher:
     frames: list[Frame] = field(factory=list)
     views: dict[str, Frame] = field(factory=dict)
     closed: int | None = None
+    _stirred: trio.Event = field(factory=trio.Event)
+
+    async def until(self, happens: Callable[[], bool], seconds: float) -> None:
+        """Look again at every frame."""
+        with trio.fail_after(seconds):
+            while not happens():
+                await self._stirred.wait()
 
     async def read(self) -> None:
         while self.closed is None:
@@ -72,6 +80,8 @@ class Watcher:
             for view in frame["agents"]:
                 self._learn(view)
             assert frame["summary"] == tallied(list(self.views.values()))
+        self._stirred.set()
+        self._stirred = trio.Event()
 
     def _learn(self, view: Frame) -> None:
         known = self.views.get(view["id"])

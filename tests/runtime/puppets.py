@@ -45,6 +45,7 @@ class Puppet:
     refusal: Exception | None = None  # what ``prompt`` raises
     deaf: Exception | None = None  # what ``interrupt`` raises
     answering: Callable[[], Awaitable[None]] = _at_once  # waited for within ``prompt``
+    stopping: Callable[[str], Awaitable[None]] = lambda ref: _at_once()  # and within ``stop_agent``
     capabilities: Capabilities = field(factory=Capabilities)
     _send: trio.MemorySendChannel[AgentEvent | Exception] = field(init=False)
     _receive: trio.MemoryReceiveChannel[AgentEvent | Exception] = field(init=False)
@@ -83,6 +84,7 @@ class Puppet:
         if self.deaf is not None:
             raise self.deaf
         self.stopped.append(ref)
+        await self.stopping(ref)
         if self.obedient:
             self.say(AgentEnded(ref=ref, outcome=AgentOutcome.STOPPED))
 

@@ -25,7 +25,7 @@ from nerve.adapters.scripted.cast import Cast, Spared
 from nerve.adapters.scripted.conversation import Conversations
 from nerve.adapters.scripted.files import Place
 from nerve.adapters.scripted.interruption import Interruption
-from nerve.adapters.scripted.limits import MAX_SECONDS
+from nerve.adapters.scripted.limits import MAX_SECONDS, MAX_SETTLED
 from nerve.adapters.scripted.player import Player
 from nerve.adapters.scripted.problem import PlayError
 from nerve.adapters.scripted.reply import built_in_reply
@@ -65,6 +65,7 @@ class ScriptedClient:
     _life: Life = field(default=Life.RUNNING, init=False)
     _turn: Interruption | None = field(default=None, init=False)
     _on_settled: tuple[Step, ...] | None = field(default=None, init=False)  # of the latest play
+    _settled: int = field(default=0, init=False)  # how often that was played
     _last_known: frozenset[str] = field(default=frozenset(), init=False)  # refs, when it died unnoticed
     _cast: Cast = field(init=False)
     _send: trio.MemorySendChannel[AgentEvent] = field(init=False)
@@ -234,7 +235,7 @@ class ScriptedClient:
             play = await self._source.play_for(turn)
         except PlayError as error:
             return Failed(str(error))
-        self._on_settled = None if play is None else play.on_settled
+        self._on_settled, self._settled = None if play is None else play.on_settled, 0
         if turn.model is not None and turn.model != self.model:
             self.model = turn.model
             await self.emit(ModelObserved(turn.model))
@@ -249,7 +250,8 @@ class ScriptedClient:
     async def _go_on(self, player: Player) -> Ending:
         """The turn that background work starts by its end."""
         with trio.move_on_after(MAX_SECONDS + 1):
-            if self._on_settled is not None:
+            self._settled += 1
+            if self._on_settled is not None and self._settled <= MAX_SETTLED:
                 return await player.play(self._on_settled)
             await player.speak(SETTLED, 0)
             return Completed()

@@ -13,6 +13,7 @@ MAX_STEPS = 1000
 MAX_NESTING = 8
 MAX_AGENTS = 200
 MAX_SECONDS = 3600
+MAX_SETTLED = 100  # how often the ``on_settled`` of one play is played, which may start what settles again
 
 Path = tuple[str | int, ...]
 
