@@ -27,6 +27,7 @@ class Obstacle(Enum):
     NO_DIRECTORY = "no directory"
     NO_FILE = "no regular file"
     CLOSED = "closed"
+    FOREIGN = "not ours alone"
 
 
 class Barred(Exception):
@@ -42,11 +43,13 @@ class Barred(Exception):
 class Tree:
     """A directory and all below it, except what is ``closed``, by whatever name that is reached.
 
-    ``root`` is absolute and trusted: links on the way to it are followed.
+    ``root`` is absolute and trusted: links on the way to it are followed.  A ``private`` one lies where anybody can put
+    things: it must be no link itself, ours, and closed to everybody else.
     """
 
     root: Path
     closed: tuple[Path, ...] = ()
+    private: bool = False
 
     def parts(self, path: str) -> tuple[str, ...]:
         """The components below the root of a path that is absolute or relative to it.  Raises Barred OUTSIDE.
@@ -75,7 +78,7 @@ class Tree:
         Raises Barred, and OSError (FileNotFoundError where nothing is).
         """
         closed = self._closed_identities()
-        current = os.open(self.root, DIRECTORY)
+        current = self._open_root()
         try:
             for depth, name in enumerate(parts, start=1):
                 below = _enter(current, name, self.path(parts[:depth]), create=create)
@@ -97,6 +100,16 @@ class Tree:
         if _identity(os.fstat(descriptor)) in closed:
             os.close(descriptor)
             raise Barred(Obstacle.CLOSED, self.path(parts))
+        return descriptor
+
+    def _open_root(self) -> int:
+        if not self.private:
+            return os.open(self.root, DIRECTORY)
+        descriptor = os.open(self.root, DIRECTORY | os.O_NOFOLLOW)
+        status = os.fstat(descriptor)
+        if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) != 0o700:
+            os.close(descriptor)
+            raise Barred(Obstacle.FOREIGN, self.root)
         return descriptor
 
     def _closed_identities(self) -> frozenset[Identity]:

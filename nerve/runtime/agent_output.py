@@ -5,13 +5,12 @@ nothing on the way down from it may be a link: anybody can put things into a sha
 """
 
 import os
-import stat
 import tempfile
 from pathlib import Path
 
 from attrs import frozen
 
-DIRECTORIES = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from nerve.files.beneath import Barred, Tree
 
 
 @frozen
@@ -38,48 +37,21 @@ def output_tail(path: str | None, task_id: str | None, tail_bytes: int) -> Tail:
     if path is None or task_id is None or Path(path).name != f"{task_id}.output":
         return Tail()
     for root in private_directories():
-        inside = _parts_below(root, path)
-        if inside:
+        if path.startswith(f"{root}/"):
+            tree = Tree(root, private=True)
             try:
-                return _read(root, inside, tail_bytes)
-            except OSError:
-                return Tail()
+                return _read(tree.open(tree.parts(path)), tail_bytes)
+            except (OSError, Barred):
+                break
     return Tail()
 
 
-def _parts_below(root: Path, path: str) -> tuple[str, ...]:
-    """The names on the way from ``root`` to the file; nothing for a path that leads elsewhere."""
-    try:
-        parts = Path(path).relative_to(root).parts
-    except ValueError:
-        return ()
-    return () if ".." in parts else parts
-
-
-def _read(root: Path, inside: tuple[str, ...], tail_bytes: int) -> Tail:
-    here = os.open(root, DIRECTORIES)
-    try:
-        if not _is_ours(here):
-            return Tail()
-        for name in inside[:-1]:
-            below = os.open(name, DIRECTORIES, dir_fd=here)
-            os.close(here)
-            here = below
-        file = os.open(inside[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=here)
-    finally:
-        os.close(here)
-    with os.fdopen(file, "rb") as opened:
-        found = os.fstat(opened.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            return Tail()
-        opened.seek(max(0, found.st_size - tail_bytes))
+def _read(descriptor: int, tail_bytes: int) -> Tail:
+    with os.fdopen(descriptor, "rb") as opened:
+        size = os.fstat(opened.fileno()).st_size
+        opened.seek(max(0, size - tail_bytes))
         data = opened.read(tail_bytes)
-    return Tail(_text(data, cut=found.st_size > tail_bytes), found.st_size, found.st_size > tail_bytes, True)
-
-
-def _is_ours(directory: int) -> bool:
-    found = os.fstat(directory)
-    return found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) == 0o700
+    return Tail(_text(data, cut=size > tail_bytes), size, size > tail_bytes, True)
 
 
 def _text(data: bytes, *, cut: bool) -> str:

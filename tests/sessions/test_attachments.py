@@ -12,6 +12,7 @@ from nerve.runtime.uploads import Uploads
 from nerve.store.inline import InlineDatabase
 from tests.runtime.puppets import COMPLETED, puppets
 from tests.runtime.tabs import of, tab
+from tests.sessions.branches import fork
 from tests.sessions.forms import PNG, upload
 from tests.sessions.session_house import ALICE, BOB, House, open_house, play
 
@@ -272,23 +273,29 @@ async def test_a_deleted_session_takes_its_files_along(house: House) -> None:
     assert await house.sql("SELECT count(*) FROM message_uploads") == [(0,)]
 
 
-async def test_a_file_that_another_conversation_shows_stays_as_long_as_that(house: House) -> None:
-    """Two sessions show one file only if the one is a fork of the other: its rows are copies."""
-    session_id, fork = await house.create(), await house.create()
-    (picture, text) = await two_files(house)
+async def test_a_file_that_forks_show_stays_as_long_as_any_of_them(house: House) -> None:
+    session_id = await house.create()
+    picture, late = await two_files(house)
     async with tab(house.alice, session_id) as alice:
-        await alice.say(session_id, HELLO, file_ids=[picture])
-        await alice.turn()
-    await house.sql(
-        "INSERT INTO messages (session_id, role, content, blocks, created_at)"
-        " SELECT ?, role, content, blocks, created_at FROM messages WHERE session_id = ?",
-        fork,
-        session_id,
-    )
+        for file_id in (picture, late):
+            await alice.say(session_id, HELLO, file_ids=[file_id])
+            await alice.turn()
+    whole = (await fork(house, session_id))["id"]
+    early = (await fork(house, session_id, (await rows(house, session_id))[1]["id"]))["id"]
+    assert [row["blocks"] for row in await rows(house, whole)] == [
+        row["blocks"] for row in await rows(house, session_id)
+    ]
     await house.alice.delete(f"/api/sessions/{session_id}")
-    assert await statuses(house, picture, text) == [200, 200]
-    await house.alice.delete(f"/api/sessions/{fork}")
-    assert await statuses(house, picture, text) == [404, 200]
+    assert await statuses(house, picture, late) == [200, 200]
+    await house.alice.delete(f"/api/sessions/{whole}")
+    assert await statuses(house, picture, late) == [200, 404]
+    # What a fork has come by it can send again, as its own.
+    async with tab(house.alice, early) as alice:
+        await alice.say(early, HELLO, file_ids=[picture])
+        await alice.turn()
+    await house.alice.delete(f"/api/sessions/{early}")
+    assert await statuses(house, picture, late) == [404, 404]
+    assert not [path for path in (house.services.config.workspace / ".uploads").rglob("*") if path.is_file()]
 
 
 async def test_files_of_a_link_put_in_their_place_are_not_touched(house: House, tmp_path: Path) -> None:

@@ -221,7 +221,7 @@ async def test_a_download_swapped_between_check_and_opening(
 # --- what a session has changed -----------------------------------------------------------------------------------
 
 
-@pytest.mark.req("SESS-75")
+@pytest.mark.req("SESS-79")
 @pytest.mark.parametrize("name", [*ESCAPES, *ODD_NAMES])
 async def test_a_diff(house: House, ground: Ground, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The path names a record, never a file; each spelling of a recorded one but its own is unknown."""
