@@ -76,7 +76,9 @@ def test_a_real_server_passes_by_its_address(instance: Instance) -> None:
     assert [row["id"] for row in left] == ["main"]
     accounts = instance.http("GET", "/api/accounts", token).json()["accounts"]
     assert [account["username"] for account in accounts if account["enabled"]] == ["alice"]
-    assert list(instance.workspace.iterdir()) == []
+    # A file that a play wrote stays, as it would for people; uploads went with their sessions.
+    assert {path.name for path in instance.workspace.iterdir()} <= {"conformance.txt", ".uploads"}
+    assert not [path for path in (instance.workspace / ".uploads").rglob("*") if path.is_file()]
 
 
 # --- a server that is wrong ---------------------------------------------------------------------------------------
