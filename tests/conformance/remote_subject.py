@@ -7,6 +7,7 @@ sessions and accounts that the suite has not made (``main`` is bound, and refuse
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 import trio
@@ -20,6 +21,7 @@ from tests.spec_client import SpecClient, SpecObserver
 from tests.spec_replies import BY_ID
 
 CLEANING_SECONDS = 30.0
+_MAKES_SESSIONS = {BY_ID["sessions.create"].path, BY_ID["sessions.fork"].path}
 
 
 @define(eq=False)
@@ -33,7 +35,7 @@ class Traces:
     def replied(self, request: Request, reply: Reply) -> None:
         if request.method != "POST" or reply.status >= 300:
             return
-        if request.path == BY_ID["sessions.create"].path:
+        if request.path in _MAKES_SESSIONS:
             self._note(self.sessions, reply, "id")
         elif request.path == BY_ID["accounts.create"].path:
             self._note(self.accounts, reply, "id")
@@ -44,18 +46,19 @@ class Traces:
                 self.server.claimed_with(token)
 
     def _note(self, found: list[str], reply: Reply, key: str) -> None:
-        try:
-            body = json.loads(reply.body)
-        except ValueError:
-            return
-        if isinstance(body, dict) and isinstance(body.get(key), str):
+        body = _object(reply.body)
+        if isinstance(body.get(key), str) and body[key] not in found:
             found.append(body[key])
 
     def client_frame(self, text: str) -> None:
-        """Frames make nothing that lasts."""
+        """What came of it is told."""
 
     def server_frame(self, text: str) -> None:
-        """Frames make nothing that lasts."""
+        """Only forks last."""
+        frame = _object(text) if "session_forked" in text else {}
+        fork_id = frame.get("fork_id")
+        if frame.get("type") == "session_forked" and isinstance(fork_id, str) and fork_id not in self.sessions:
+            self.sessions.append(fork_id)
 
     async def wipe(self, wire: RemoteWire) -> None:
         """Delete the sessions, disable the accounts.  What does not work is kept in mind."""
@@ -69,6 +72,15 @@ class Traces:
                     self.server.disabled += 1
         self.server.kept += [f"session {session_id}" for session_id in self.sessions]
         self.server.kept += [f"account {account_id}" for account_id in self.accounts]
+
+
+def _object(text: str | bytes) -> dict[str, Any]:
+    """Empty if it is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 async def _undone(wire: RemoteWire, operation_id: str, **path: str) -> bool:

@@ -139,6 +139,7 @@ def test_what_is_made_is_noticed_and_nothing_else() -> None:
     for method, path, status, body in (
         ("POST", "/api/sessions", 200, b'{"id": "s1"}'),
         ("POST", "/api/accounts", 200, b'{"id": "a1"}'),
+        ("POST", "/api/sessions/fork", 200, b'{"id": "f1"}'),
         ("POST", "/api/sessions", 400, b'{"id": "s2"}'),
         ("GET", "/api/sessions", 200, b'{"id": "s3"}'),
         ("POST", "/api/sessions/s4/stop", 200, b'{"id": "s4"}'),
@@ -147,7 +148,14 @@ def test_what_is_made_is_noticed_and_nothing_else() -> None:
         ("POST", "/api/sessions", 200, b"[]"),
     ):
         traces.replied(Request(method, path), Reply(status, (), body))
-    assert (traces.sessions, traces.accounts) == (["s1"], ["a1"])
+    for frame in (
+        {"type": "session_forked", "fork_id": "f2"},
+        {"type": "session_forked", "fork_id": 7},
+        {"type": "token", "content": "session_forked", "fork_id": "f3"},
+    ):
+        traces.server_frame(json.dumps(frame))
+    traces.server_frame("session_forked, and no JSON")
+    assert (traces.sessions, traces.accounts) == (["s1", "f1", "f2"], ["a1"])
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,10 @@ from typing import IO, Any
 
 from attrs import define, field
 
+from tests.soak.scale import within
+
 ROOT = Path(__file__).parents[2]
-SECONDS = 5.0
+SECONDS = 5.0  # of every wait; in a sample each of them has more, see ``within``
 MASK = b"\x11\x22\x33\x44"
 
 
@@ -35,14 +37,14 @@ class Line:
 
     def read_some(self, seconds: float = SECONDS) -> bytes:
         """b"" at the end, by FIN or reset.  Raises TimeoutError."""
-        self.socket.settimeout(seconds)
+        self.socket.settimeout(within(seconds))
         try:
             data = self.socket.recv(65536)
         except (ConnectionError, ssl.SSLError):
             return b""
         finally:
             with contextlib.suppress(OSError):
-                self.socket.settimeout(SECONDS)
+                self.socket.settimeout(within(SECONDS))
         self.received += data
         return data
 
@@ -184,7 +186,7 @@ class Victim:
         if receive_buffer is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self._sockets.append(sock)
-        sock.settimeout(SECONDS)
+        sock.settimeout(within(SECONDS))
         sock.connect(("127.0.0.1", self.port))
         return Line(sock)
 
@@ -228,7 +230,7 @@ class Victim:
     def wait(self, seconds: float) -> int:
         """The exit code; raises subprocess.TimeoutExpired."""
         assert self._process is not None
-        return self._process.wait(seconds)
+        return self._process.wait(within(seconds))
 
     @property
     def log(self) -> str:
@@ -257,7 +259,7 @@ class Victim:
 
 
 def eventually(holds: Callable[[], bool], seconds: float = SECONDS) -> bool:
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + within(seconds)
     while not holds():
         if time.monotonic() > deadline:
             return False

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -28,6 +29,7 @@ class VictimApp:
             "/big": self._big,
             "/wait": self._wait,
             "/work": self._work,
+            "/last": self._last,
             "/stream": self._stream,
             "/crash": self._crash,
             "/crash-midway": self._crash_midway,
@@ -106,6 +108,13 @@ class VictimApp:
     async def _deaf(self, scope: Any, receive: Any, send: Any) -> None:
         await trio.sleep(0.2)
         await _answer(send, 200, b"not listening")
+
+    async def _last(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answers once the server has been told to end, and has begun to."""
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(100):
+            await trio.lowlevel.checkpoint()
+        await _answer(send, 200, b"the last one")
 
     async def _big(self, scope: Any, receive: Any, send: Any) -> None:
         size = 512 * len(PATTERN)
