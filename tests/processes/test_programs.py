@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+import trio
 
 from nerve.adapters.scripted import output_files, program_output
 from nerve.adapters.scripted.acts import programs
-from tests.processes.theatre import SLEEPER, Theatre, open_theatre, outputs, python, step
+from tests.processes.theatre import LONG_SECONDS, SLEEPER, Theatre, open_theatre, outputs, python, step
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +62,29 @@ async def test_a_place_that_is_not_ours_alone_gets_no_output(theatre: Theatre, t
     assert (await theatre.agents())["one"]["status"] == "completed"
     assert not (await theatre.output("one"))["available"]
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+async def test_a_program_is_told_to_those_who_watch(theatre: Theatre) -> None:
+    async with theatre.house.owner.connect({"session_id": theatre.session_id}) as socket:
+        await theatre.play(step("one", ["echo", "hello"]))
+        told: list[dict[str, Any]] = []
+        with trio.fail_after(LONG_SECONDS):
+            while not any(frame["type"] == "background_tasks_update" and _is_over(frame) for frame in told):
+                told.append(await socket.receive_json(LONG_SECONDS))
+    kinds = [frame["type"] for frame in told]
+    call, result = (next(f for f in told if f["type"] == kind) for kind in ("tool_use", "tool_result"))
+    assert (call["tool"], call["input"]["command"]) == ("Bash", "echo hello")
+    assert result["tool_use_id"] == call["tool_use_id"]
+    assert (result["result"][:26], result["is_error"]) == ("Running in the background ", False)
+    assert kinds.index("tool_use") < kinds.index("tool_result") < kinds.index("done")
+    views = [agent for frame in told if frame["type"] == "agent_update" for agent in frame["agents"]]
+    assert {view["id"] for view in views} == {(await theatre.agents())["one"]["id"]}
+    assert (views[-1]["status"], views[-1]["result_preview"]) == ("completed", "Exit code 0")
+    assert [view["rev"] for view in views] == sorted({view["rev"] for view in views})
+
+
+def _is_over(frame: dict[str, Any]) -> bool:
+    return [task["status"] for task in frame["tasks"]] == ["done"]
 
 
 @pytest.mark.parametrize(
