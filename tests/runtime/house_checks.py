@@ -73,16 +73,19 @@ async def check_history(game: Game, session_id: str) -> None:
 
 
 async def check_memory(house: House, session_id: str) -> None:
-    """What an agent remembers is what the history of its own session holds, in that order."""
+    """An agent remembers what the history of its session holds, in that order, and all of it that was answered."""
+    ended = await house.sql("SELECT client_msg_id FROM turns WHERE session_id = ? AND state = 'completed'", session_id)
+    completed = {row[0] for row in ended}
     before: list[str] = []
     asked = False
     for _, role, content, _, _ in await house.sql(MESSAGES, session_id):
         if role == "user":
             before += SENT.findall(content)
             asked = RECALLS in content
-        elif asked:
+        elif asked and before[-1] in completed:
             remembered = SENT.findall(content)
             assert remembered == [sent for sent in before if sent in remembered], "what was never said here"
+            assert {sent for sent in before if sent in completed} <= set(remembered), "what was forgotten"
 
 
 async def check_log(game: Game, session_id: str) -> None:

@@ -171,7 +171,9 @@ class Game:
         if reply.status == 200:
             fork_id = reply.json["id"]
             copied = [row[1:] for row in await self.house.sql(MESSAGES, fork_id)]
-            due = [row[1:] for row in before if anchor is None or row[0] <= anchor]
+            # Meanwhile more may have been said, or the source deleted.
+            source = max(before, await self.house.sql(MESSAGES, session_id), key=len)
+            due = [row[1:] for row in source if anchor is None or row[0] <= anchor]
             assert copied == due[: len(copied)]
             assert len(copied) == len(due) or anchor is None
             self.copied[fork_id] = copied
@@ -271,10 +273,22 @@ class Game:
             assert not runner.live.is_running or session_id in found or runner._beginning or runner.turn is not None
 
     async def settle(self) -> None:
-        """Everybody comes, what waits is refused and what runs is stopped, until nothing goes on any more."""
+        """Everybody comes, all is stopped until nothing waits, and each agent says what it remembers."""
         for client in self.clients:
             if client.tab is None:
                 await self._connect(client, "main", with_number=True)
+        await self._until_quiet()
+        for number, session_id in enumerate(self.sessions):
+            await self._say(number % TABS, session_id, "recall")
+        await self._until_quiet()
+        for session_id in self.sessions:
+            for client in self.clients:
+                await self._bind(client, session_id, with_number=True)
+                await trio.sleep(0.1)
+                client.read()
+        await trio.sleep(LATE)
+
+    async def _until_quiet(self) -> None:
         await trio.sleep(LATE)
         for _ in range(10 * (len(self.sent) + 1)):
             busy = [s for s in self.sessions if (await self.status(s))["is_running"] or await self._queue(s)]
@@ -284,12 +298,6 @@ class Game:
                 path = f"/api/sessions/{session_id}/stop"
                 await self.house.alice.with_(patience=60).post(path, json={"scope": "turn"})
             await trio.sleep(LATE)
-        for session_id in self.sessions:
-            for client in self.clients:
-                await self._bind(client, session_id, with_number=True)
-                await trio.sleep(0.1)
-                client.read()
-        await trio.sleep(LATE)
 
     async def status(self, session_id: str) -> dict[str, Any]:
         return dict((await self.house.alice.get(f"/api/sessions/{session_id}/status")).json)

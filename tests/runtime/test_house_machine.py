@@ -22,6 +22,7 @@ _writes = st.integers(0, 12)  # after which a process is killed
 _say = st.tuples(st.just("say"), _client, _session, st.sampled_from(sorted(PLAYS)))
 _pause = st.tuples(st.just("pause"), st.sampled_from([0.0, 0.001, 0.02, 0.3, 2.0]))
 _answer = st.tuples(st.just("answer"), _client, _pick, st.sampled_from(["good", "good", "deny", "bad"]))
+_fork = st.tuples(st.just("fork"), _session, _pick)
 _end = st.one_of(
     st.tuples(st.just("stop"), _session, st.sampled_from(["turn", "all", "force"])),
     st.tuples(st.just("archive"), _session, st.booleans()),
@@ -30,14 +31,13 @@ _end = st.one_of(
 )
 _go = st.one_of(
     st.tuples(st.just("create")),
-    st.tuples(st.just("fork"), _session, _pick),
     st.tuples(st.just("resume"), _session, st.none()),
     st.tuples(st.just("bind"), _client, _session, st.booleans()),
     st.tuples(st.just("drop"), _client),
     st.tuples(st.just("restart"), _writes | st.just("shutdown")),
 )
 # A pause of nothing is what an action shrinks to.
-_one = st.sampled_from([_pause, _say, _say, _say, _answer, _answer, _end, _go]).flatmap(lambda kind: kind)
+_one = st.sampled_from([_pause, _say, _say, _say, _answer, _answer, _fork, _end, _go]).flatmap(lambda kind: kind)
 ACTIONS = st.lists(_one, min_size=15, max_size=40)
 
 
