@@ -20,7 +20,8 @@ class Orphans:
 
     @property
     def expected(self) -> bool:
-        return bool(self._strangers or self._dead_since)
+        """Whether a look is worth its while: one is known that may come, or a dead one is here already."""
+        return bool(self._strangers or self._dead_since) or _somebody_is_dead()
 
     def reap(self, census: Census, own: set[int], now: float) -> None:
         """``own`` are the processes that are waited for elsewhere."""
@@ -37,6 +38,14 @@ class Orphans:
         self._strangers = adopted | {
             (s.pid, s.born) for s in census.processes if s.pid in below and s.parent != here and not s.zombie
         }
+
+
+def _somebody_is_dead() -> bool:
+    """Among the children of this process; nothing is taken from whoever waits for it."""
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # there are no children
+        return False
 
 
 def _reap(seen: Seen) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.hostile.attack import Victim, settled
-from tests.soak.scale import WHOLE
+from tests.soak.scale import WHOLE, within
 
 # Short, so that what takes seconds in life takes part of one here; the order of the bounds stays the same.
 QUICK = {
@@ -35,7 +35,7 @@ def survivor() -> Iterator[Victim]:
         victim.hang_up()
         settled(victim, before)
         victim.terminate()
-        assert victim.wait(5) == 0
+        assert victim.wait(within(5)) == 0
     finally:
         victim.end()
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 MakeVictim = Callable[..., Victim]
 SMALL = 4096
-EXIT_SECONDS = GRACE_SECONDS + 1.0
+EXIT_SECONDS = within(GRACE_SECONDS + 1.0)
 
 # fmt: off
 ENDS_THE_PROCESS = {
@@ -131,13 +131,13 @@ def test_deflate_is_never_negotiated(either: MakeVictim) -> None:  # fault 4: a 
 def test_a_server_whose_app_fell_falls(either: MakeVictim) -> None:  # fault 5
     victim = either()
     assert victim.get("/fall") == b"falling"
-    assert victim.wait(3) != 0
+    assert victim.wait(within(3)) != 0
     assert "the app fell" in victim.log
 
 
 def test_a_server_whose_app_does_not_start_does_not_start(either: MakeVictim) -> None:  # fault 5
     victim = either(lifespan="broken")
-    assert victim.wait(3) != 0
+    assert victim.wait(within(3)) != 0
     assert "no start" in victim.log
 
 

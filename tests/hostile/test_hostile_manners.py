@@ -291,7 +291,7 @@ def test_a_response_under_way_is_finished_and_no_other_begun(make_victim: Any) -
     status, headers, body = line.response()
     assert (status, headers["connection"], body) == (200, "close", b"the last one")
     assert line.read_to_end() == b""
-    assert victim.wait(2) == 0
+    assert victim.wait(within(2)) == 0
 
 
 # --- TLS --------------------------------------------------------------------------------------------------------------
