@@ -2,16 +2,18 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 from attrs import frozen
 
 from nerve.adapters.subagents import AgentSpawned, AgentStarted
-from nerve.contract.generated.entities import AgentKind
+from nerve.contract.generated.entities import AgentKind, AgentStatus
+from nerve.domain.agents import AgentRecord
 from tests.asgi_client import Reply
 from tests.runtime.puppets import COMPLETED, Puppet, PuppetAdapter, puppets
 from tests.runtime.tabs import Tab, tab
-from tests.sessions.session_house import House
+from tests.sessions.session_house import START, House
 
 View = dict[str, Any]
 
@@ -58,6 +60,14 @@ def spawned(ref: str = "ref-1", **facts: Any) -> AgentSpawned:
 
 def started(ref: str = "ref-1", **facts: Any) -> AgentStarted:
     return AgentStarted(ref=ref, **{"task_id": f"task-{ref}", "task_type": "local_agent", **facts})
+
+
+def over(session_id: str, number: int, **facts: Any) -> AgentRecord:
+    """The record of an agent that was started and has ended before START, the later the greater its number."""
+    at = START - timedelta(seconds=1_000 - number)
+    known: dict[str, Any] = {"id": f"ag_{number:012x}", "name": f"a{number}", "ref": f"ref-{number}"}
+    known |= {"created_at": at, "started_at": at, "ended_at": at, "rev": 1, "status": AgentStatus.STOPPED}
+    return AgentRecord(session_id=session_id, backend="scripted", kind=AgentKind.AGENT, **{**known, **facts})
 
 
 @frozen

@@ -181,7 +181,7 @@ async def test_a_play_in_a_wakeup_is_plain_text(house: House) -> None:
     assert message["content"] != "played"
 
 
-@pytest.mark.req("AGENT-17")
+@pytest.mark.req("AGENT-17", "AGENT-18")
 async def test_a_busy_session_gets_to_it_when_it_is_free(house: House) -> None:
     """Meanwhile it stands in the queue under a fixed label, and nobody can take it back."""
     scenario(house, "tick", "- say: tock")
