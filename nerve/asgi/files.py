@@ -5,7 +5,7 @@ import trio
 from nerve.asgi.protocol import GONE, ClientLeft, Message, RawHeaders, Send
 from nerve.contract.route import FileReply
 
-STALL_SECONDS = 10.0  # a reader that takes nothing of a piece for so long is gone
+STALL_SECONDS = 30.0  # for a piece of 64 KiB: two kilobytes a second are still a reader
 
 
 class FileCutShort(RuntimeError):

@@ -3,7 +3,7 @@
 import os
 from contextlib import suppress
 
-PIECE_BYTES = 256 * 1024
+PIECE_BYTES = 64 * 1024
 
 
 class OpenedFile:
