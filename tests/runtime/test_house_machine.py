@@ -62,7 +62,7 @@ async def play_all(database: InlineDatabase, directory: Path, actions: list[Acti
 @pytest.mark.slow
 @pytest.mark.soak
 @pytest.mark.req("SESS-29", "WS-74", "WS-75")
-@settings(max_examples=amount(20, 3000))
+@settings(max_examples=amount(20, 1500))
 @given(ACTIONS)
 def test_whatever_clients_do_over_the_lives_of_a_home(actions: list[Action]) -> None:
     async def main() -> None:
