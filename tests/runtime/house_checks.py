@@ -21,6 +21,7 @@ async def check(game: Game) -> None:
         await check_turns(game, session_id)
         await check_history(game, session_id)
         await check_memory(game.house, session_id)
+        await check_record(game.house, session_id)
         await check_log(game, session_id)
         status = await game.status(session_id)
         assert not status["is_running"]
@@ -86,6 +87,24 @@ async def check_memory(house: House, session_id: str) -> None:
             remembered = SENT.findall(content)
             assert remembered == [sent for sent in before if sent in remembered], "what was never said here"
             assert {sent for sent in before if sent in completed} <= set(remembered), "what was forgotten"
+
+
+async def check_record(house: House, session_id: str) -> None:
+    """The runtime's own record holds every turn that a message is a place of, and nothing that the history lacks.
+
+    Of a fork that has not run it is what its first turn will branch: all that it shows is there.
+    """
+    ((native, pending),) = await house.sql("SELECT sdk_session_id, fork_pending FROM sessions WHERE id = ?", session_id)
+    record = house.services.config.paths.home / "scripted" / f"{native}.jsonl"
+    lines = [orjson.loads(line) for line in record.read_bytes().splitlines()] if native is not None else []
+    turns = [line for line in lines if "turn" in line]
+    places = await house.sql(
+        "SELECT DISTINCT native_turn_id FROM messages WHERE session_id = ? AND native_turn_id IS NOT NULL", session_id
+    )
+    assert {place for (place,) in places} <= {line["turn"] for line in turns}, "a message is a place that is nowhere"
+    shown = [content for _, role, content, _, _ in await house.sql(MESSAGES, session_id) if role == "user"]
+    known = iter(shown)
+    assert pending or all(line["text"] in known for line in turns), "the agent knows more than its session shows"
 
 
 async def check_log(game: Game, session_id: str) -> None:
