@@ -8,6 +8,7 @@ from nerve.identity.service import Identity
 from nerve.runtime.hub import Hub
 from nerve.runtime.supervisor import Supervisor
 from nerve.store.database import Database
+from nerve.store.kept import KeptReads
 
 
 @frozen(kw_only=True)
@@ -20,6 +21,7 @@ class Services:
     identity: Identity
     supervisor: Supervisor
     hub: Hub
+    kept: KeptReads = field(factory=KeptReads, init=False)  # for inline reads of ``database``
     generation: str = field()  # names this process (contract chapter Health)
 
     @generation.default

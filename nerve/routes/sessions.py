@@ -98,8 +98,9 @@ async def list_system(services: Services, caller: Caller, params: SessionsSystem
 
 async def _read_feed(services: Services, feed: Callable[[apsw.Connection, int, int], T], offset: int) -> T:
     size = services.config.sessions.sidebar_page_size
-    short = 0 < size <= _READ_INLINE
-    return await (services.database.read if short else services.database.read_large)(feed, offset, size)
+    if 0 < size <= _READ_INLINE:
+        return await services.database.read(services.kept.read, feed, offset, size)
+    return await services.database.read_large(feed, offset, size)
 
 
 def _page(services: Services, page: StoredPage) -> SessionPage:

@@ -24,7 +24,7 @@ from nerve.runtime.logs import LogBook
 from nerve.runtime.reception import NewMessage, Reception
 from nerve.runtime.session import SessionRunner
 from nerve.runtime.stopping import Stops
-from nerve.runtime.views import LiveState, session_running
+from nerve.runtime.views import RESTING, LiveState, session_running
 from nerve.runtime.wakeups import Sweep
 from nerve.store import waiting
 from nerve.store.queue import QueuedMessage
@@ -67,7 +67,10 @@ class Supervisor:
 
     def live(self, session_id: str) -> LiveState:
         runner = self._runners.get(session_id)
-        return LiveState(wakeup=self.house.schedule.pending(session_id)) if runner is None else runner.live
+        if runner is not None:
+            return runner.live
+        wakeup = self.house.schedule.pending(session_id)
+        return RESTING if wakeup is None else LiveState(wakeup=wakeup)
 
     def turn_start(self, session_id: str) -> int | None:
         """The number of the first frame of the running turn; None when none runs."""

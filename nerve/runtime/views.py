@@ -35,6 +35,9 @@ class LiveState:
         return self.background_count > 0
 
 
+RESTING = LiveState()
+
+
 def queue_entry(entry: QueuedMessage) -> QueueEntry:
     return QueueEntry(
         queue_id=entry.id,
