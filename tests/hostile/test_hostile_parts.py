@@ -1,5 +1,7 @@
 """The parts of the hardened server that decide: who is let in, whose failure is whose, which Hypercorn this is."""
 
+import contextlib
+import itertools
 import logging
 import resource
 import socket
@@ -14,7 +16,7 @@ from nerve.asgi.hardened import Limits, WrongHypercorn, pinned
 from nerve.asgi.hardened.containment import contained
 from nerve.asgi.hardened.context import Context
 from nerve.asgi.hardened.lifespan import LifespanFailed, lifespan
-from nerve.asgi.hardened.wire import Gone, Wire
+from nerve.asgi.hardened.wire import Gone, Stalled, Wire
 from nerve.asgi.protocol import Receive, Scope, Send
 
 
@@ -221,3 +223,54 @@ async def test_every_part_that_the_peer_takes_is_told_until_the_end() -> None:
         wire.close()
         with pytest.raises(Gone):
             await wire.write(b"more")
+
+
+@pytest.mark.parametrize(
+    ("held", "lasted"),
+    [
+        ([900, 900, 900, 900, 900], 8.0),  # nothing moves
+        ([900, 800, 800, 700, 700, 700, 700, 700], 14.0),  # slow, then nothing
+        ([900, 900, 900, 900, 800, 800, 800, 900, 900], 16.0),  # filled again: that is no progress of the peer
+    ],
+)
+async def test_a_slow_peer_is_told_from_one_that_does_not_read(
+    held: list[int], lasted: float, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+) -> None:
+    """By what the kernel still holds: it asks for more only once a third of its buffer is free."""
+    moved: list[float] = []
+    here, there = socket.socketpair()
+    here.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            here.send(bytes(65536))
+    wire = Wire(trio.socket.from_stdlib_socket(here), Limits(stall_seconds=8.0))
+    wire.on_progress(lambda: moved.append(trio.current_time()))
+    looks = iter(held)
+    monkeypatch.setattr(wire, "_held", lambda: next(looks))
+    begun = trio.current_time()
+    with pytest.raises(Stalled):
+        await wire.write(b"one more")
+    assert trio.current_time() - begun == pytest.approx(lasted)
+    assert len(moved) == sum(after < before for before, after in itertools.pairwise(held))
+    wire.reset()
+    there.close()
+
+
+async def test_what_the_kernel_holds_is_known() -> None:
+    """Of a real line: what the peer has not taken, and less once it has."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        there = socket.create_connection(listener.getsockname())
+        here, _ = listener.accept()
+    here.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            here.send(bytes(65536))
+    wire = Wire(trio.socket.from_stdlib_socket(here), Limits())
+    full = wire._held()
+    assert full > 0
+    there.settimeout(20)
+    with trio.fail_after(60):
+        while wire._held() >= full:
+            await trio.to_thread.run_sync(there.recv, 65536)
+    wire.reset()
+    there.close()

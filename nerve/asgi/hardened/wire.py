@@ -6,10 +6,13 @@ that still has unread bytes, whose reset overtakes the answer.
 """
 
 import contextlib
+import fcntl
 import os
 import socket
 import ssl
 import struct
+import sys
+import termios
 from collections.abc import Callable
 
 import trio
@@ -20,6 +23,7 @@ _READ_BYTES = 64 * 1024
 _RESET = struct.pack("ii", 1, 0)
 _USER_TIMEOUT_MS = 20_000  # for bytes that the kernel holds; what is not yet there has ``stall_seconds``
 _SEND_BYTES = 64 * 1024
+_LOOKS = 4  # at what the kernel still holds, within ``stall_seconds``
 
 
 class Gone(ConnectionError):
@@ -159,13 +163,30 @@ class Wire:
         return True
 
     async def _writable(self) -> None:
-        with trio.move_on_after(self._limits.stall_seconds) as stall:
-            try:
-                await trio.lowlevel.wait_writable(self._socket)
-            except (OSError, ValueError, trio.ClosedResourceError) as exc:
-                raise Gone("the socket is broken") from exc
-        if stall.cancelled_caught:
-            raise Stalled("the peer does not read")
+        """Raises Stalled once the peer has taken nothing for ``stall_seconds``, and Gone."""
+        held, looks = self._held(), 0
+        while True:
+            with trio.move_on_after(self._limits.stall_seconds / _LOOKS) as look:
+                try:
+                    await trio.lowlevel.wait_writable(self._socket)
+                except (OSError, ValueError, trio.ClosedResourceError) as exc:
+                    raise Gone("the socket is broken") from exc
+            if not look.cancelled_caught:
+                return
+            # The kernel asks for more only when a third of its megabytes is free, on a slow line after minutes.
+            before, held = held, self._held()
+            looks = 0 if held < before else looks + 1
+            if looks == _LOOKS:
+                raise Stalled("the peer does not read")
+            if held < before and self._on_progress is not None:
+                self._on_progress()
+
+    def _held(self) -> int:
+        """Bytes that the kernel holds for the peer.  Raises Gone."""
+        try:
+            return int.from_bytes(fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+        except (OSError, ValueError) as exc:
+            raise Gone("the socket is broken") from exc
 
     # --- the end --------------------------------------------------------------------------------------------------
 
