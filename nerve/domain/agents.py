@@ -224,11 +224,15 @@ def acknowledged(record: AgentRecord, now: datetime) -> AgentRecord:
     return record if record.live or record.attention is None else changed(record, now, attention=None)
 
 
+def is_news(record: AgentRecord) -> bool:
+    """Whether the orchestrator has to learn that it ended: background work that it started itself."""
+    return record.background and not record.ambient and record.depth == 1
+
+
 def starts_turn(record: AgentRecord) -> bool:
-    """Whether this end makes the orchestrator go on by itself (decisions D33): background work that it started itself,
-    and that ended by itself."""
+    """Whether this end makes the orchestrator go on by itself (decisions D33): nobody else brought it about."""
     by_itself = record.end_reason in (AgentEndReason.COMPLETED, AgentEndReason.ERROR, AgentEndReason.VANISHED)
-    return record.background and not record.ambient and record.depth == 1 and by_itself
+    return is_news(record) and by_itself
 
 
 def lifecycle(record: AgentRecord) -> Lifecycle:

@@ -87,8 +87,10 @@ class Transcript:
                 return
 
     def close_tools(self) -> None:
-        """A tool call that the turn's end cut off has a result too: that it was interrupted."""
-        for tool_use_id in self.open_tools:
+        """A tool call that the turn's end cut off has a result too: that it was interrupted.  No workflow runs on."""
+        for tool_use_id, block in list(self._open_tools.items()):
+            if block.get("workflow", {}).get("status") == "running":
+                block["workflow"] = {**block["workflow"], "status": "stopped"}
             self.tool_finished(tool_use_id, OPEN_TOOL_RESULT, True)
 
     def answer(self) -> str:

@@ -52,10 +52,11 @@ ENDS = {
 
 @define(eq=False)
 class Roster:
-    """``settled`` are those whose ends, since the last turn began, make the orchestrator go on by itself.
+    """``settled`` are those of whose ends, since the last turn began, the orchestrator has to learn.
 
-    ``on_settled`` is told of each.  ``unsaved``, ``texts`` and ``announcements`` are what is still to be written and
-    told; ``born_stopping`` the refs that the runtime is still to be asked to stop, ``order`` the stop that stands.
+    ``on_settled`` is told when one of them makes it go on by itself.  ``unsaved``, ``texts`` and ``announcements`` are
+    what is still to be written and told; ``born_stopping`` the refs that the runtime is still to be asked to stop,
+    ``order`` the stop that stands.
     """
 
     session_id: str
@@ -65,6 +66,7 @@ class Roster:
     opened: bool = False  # what is stored is known
     transcripts: Transcripts = field(init=False)
     settled: list[AgentRecord] = field(factory=list)
+    _learned: int = 0  # how many of them the turn that is being recorded knows of
     backend: str = ""
     capabilities: Capabilities = field(factory=Capabilities)
     _ids: dict[str, str] = field(factory=dict)  # refs of the present runtime
@@ -199,9 +201,15 @@ class Roster:
 
     def _settle(self, record: AgentRecord) -> None:
         self._put(record)
-        if agents.starts_turn(record):
+        if agents.is_news(record):
             self.settled.append(record)
+        if agents.starts_turn(record):
             self._on_settled()
+
+    def news(self) -> tuple[AgentRecord, ...]:
+        """What a turn that begins now has to tell of ends; nothing unless one of them makes it begin by itself."""
+        self._learned = len(self.settled)
+        return tuple(self.settled) if any(agents.starts_turn(record) for record in self.settled) else ()
 
     # --- what the house says --------------------------------------------------------------------------------------
 
@@ -251,8 +259,9 @@ class Roster:
                 self._put(agents.changed(record, now, attention=AgentAttention.STOP_UNCONFIRMED))
 
     def turn_began(self, *, by_message: bool) -> None:
-        """What had settled before is the turn's affair now; a user's message acknowledges what wanted attention."""
-        self.settled.clear()
+        """What had settled when it was recorded is its affair now; a message acknowledges what wanted attention."""
+        del self.settled[: self._learned]
+        self._learned = 0
         if by_message:
             now = self._house.effects.now()
             for record in list(self.records.values()):

@@ -240,7 +240,8 @@ class SessionRunner:
     @property
     def _settled(self) -> tuple[AgentRecord, ...]:
         """Background work whose end makes the open runtime go on by itself."""
-        return () if self.slot.client is None else tuple(self.roster.settled)
+        news = self.roster.news()
+        return () if self.slot.client is None else news
 
     async def _take_slot(self) -> object:
         token = object()
@@ -261,9 +262,9 @@ class SessionRunner:
         def make(db: object) -> tuple[BegunTurn | None, list[LoggedFrame]]:
             nonlocal first_seq
             first_seq = self._log.last_seq + 1
-            now = self._house.effects.now()
+            now, settled = self._house.effects.now(), self._settled
             begun = turns.begin(db, self.session_id, turn_id, first_seq, SYSTEM_ACTOR, now)  # type: ignore[arg-type]
-            if begun is None and (settled := self._settled):
+            if begun is None and settled:
                 entry = AutoEntry.of(self.session_id, turn_id, settled, now)
                 begun = turns.begin_unasked(db, entry, turn_id, first_seq, now)  # type: ignore[arg-type]
             return begun, [] if begun is None else [opening(begun.entry, begun.attachments)]

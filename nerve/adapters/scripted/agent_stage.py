@@ -10,6 +10,7 @@ from nerve.adapters.protocol import (
     CapabilitiesChanged,
     FileChanged,
     ModelObserved,
+    PlanUpdated,
     TextAdded,
     ThinkingAdded,
     ToolFinished,
@@ -69,7 +70,7 @@ class AgentStage:
                 await self._act(AgentToolFinished(tool_use_id, result, is_error))
             case ModelObserved(model):
                 await self._tell(AgentModelObserved(self._ref, model))
-            case FileChanged() | CapabilitiesChanged():
+            case FileChanged() | PlanUpdated() | CapabilitiesChanged():
                 await self._tell(event)
             case _ if isinstance(event, SubagentEvent):
                 await self._tell(event)

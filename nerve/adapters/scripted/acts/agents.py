@@ -13,6 +13,7 @@ from nerve.adapters.subagents import AgentOutcome, AgentSpawned, AgentStarted
 from nerve.contract.generated.entities import AgentKind
 
 TOOL = "Agent"
+LAST_WORDS_SECONDS = 0.1  # in which one that is stopped tells what it was just saying
 NOTICED_SECONDS = 4.5  # after that, whoever waits for an agent that vanished is told (decisions D32)
 
 
@@ -80,7 +81,12 @@ async def _play(part: Part, member: Member, step: SpawnAgent, task_id: str) -> O
     stage = AgentStage(member.ref, part.stage, part.cast.emit, step.model or part.stage.model)
     started = AgentStarted(ref=member.ref, task_id=task_id, task_type="local_agent", model=stage.model)
     await part.cast.emit(started)
-    ending = await part.play_as(member, stage, step.steps)
+    try:
+        ending = await part.play_as(member, stage, step.steps)
+    except trio.Cancelled:
+        with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
+            await stage.step_over(None)
+        raise
     await stage.step_over(None)
     match ending:
         case Crashed(silent=silent):
