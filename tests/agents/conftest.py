@@ -6,8 +6,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.agents.outputs import temporary_files
 from tests.house import House, open_house
+from tests.temporary import temporary_files
 
 HERE = Path(__file__).parent
 

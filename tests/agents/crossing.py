@@ -14,12 +14,12 @@ import trio
 from attrs import define
 from trio.testing import MockClock
 
-from tests.agents.outputs import temporary_files
 from tests.agents.plays import agent, ask, play, say, shell, wait
 from tests.agents.watching import Frame, Watcher
 from tests.conformance.subject import new_person
 from tests.house import House, open_house
 from tests.spec_client import Answer, SocketClient, SpecClient
+from tests.temporary import temporary_files
 
 SETTLED_SECONDS = 9.0  # longer than anything that an action may take
 LONG = 600.0

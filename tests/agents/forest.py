@@ -7,11 +7,11 @@ from typing import Any
 import trio
 from attrs import define, field, frozen
 
-from tests.agents.outputs import temporary_files
 from tests.agents.plays import Step, agent, ask, play, say, shell, wait
 from tests.agents.seeded import run_seeded
 from tests.agents.watching import Frame, Scopes, Watcher
 from tests.house import House, open_house
+from tests.temporary import temporary_files
 
 DEEPEST, WIDEST = 8, 200
 UNCONFIRMED_SECONDS = 12.0  # after that a stop that nobody has confirmed is told
