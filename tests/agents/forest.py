@@ -206,7 +206,8 @@ class Story:
 
     def _was_spared(self, view: Frame, parent: Frame) -> bool:
         """Whether its parent was stopped in a way that lets it go on: it then is the session's."""
-        by_turn = parent["end_reason"] == "turn_stop" and view["background"]
+        # One that the turn waits for may also end with the turn when all is stopped; its children are then asked apart.
+        by_turn = not parent["background"] and parent["end_reason"] in ("turn_stop", "stop_all") and view["background"]
         return by_turn or parent["id"] in self.spared
 
 

@@ -61,6 +61,8 @@ class Watcher:
                 self.closed = frame.code
             else:
                 self._hear(json.loads(frame))
+            self._stirred.set()
+            self._stirred = trio.Event()
 
     def of(self, *types: str) -> list[Frame]:
         return [frame for frame in self.frames if frame["type"] in types]
@@ -80,8 +82,6 @@ class Watcher:
             for view in frame["agents"]:
                 self._learn(view)
             assert frame["summary"] == tallied(list(self.views.values()))
-        self._stirred.set()
-        self._stirred = trio.Event()
 
     def _learn(self, view: Frame) -> None:
         known = self.views.get(view["id"])
