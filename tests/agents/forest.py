@@ -1,6 +1,7 @@
 """Random trees of agents, and people who stop them at random moments."""
 
 import random
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from attrs import define, field, frozen
 from tests.agents.plays import Step, agent, ask, play, say, shell, wait
 from tests.agents.seeded import run_seeded
 from tests.agents.watching import Frame, Scopes, Watcher
-from tests.house import House, open_house
+from tests.house import House, now, open_house
 from tests.temporary import temporary_files
 
 DEEPEST, WIDEST = 8, 200
@@ -28,59 +29,57 @@ class Size:
 
 @define
 class Planter:
-    """Draws plays; ``_left`` is how many agents the present one may still get.
-
-    ``vanishing`` are the names of those that may end without a word.
-    """
+    """Draws plays.  ``vanishing`` are the names of those that may end without a word."""
 
     _rng: random.Random
     _size: Size
-    _left: int = 0
     _names: int = 0
     vanishing: set[str] = field(factory=set)
 
     def play(self) -> str:
-        self._left = self._rng.randint(1, self._size.agents)
-        steps = self._steps(0)
-        return play(*steps, on_settled=[say("settled")] if self._rng.random() < 0.5 else None)
-
-    def _steps(self, depth: int) -> list[Step]:
         rng = self._rng
-        width = rng.choice((1, 1, 2, 3, 5, self._size.width))
-        steps: list[Step] = []
-        for _ in range(rng.randint(0 if depth else 1, width)):
-            if self._left <= 0:
-                break
-            steps.append(self._any(depth))
-        steps += [wait(self._seconds()), say(f"words of {depth}")]
-        return steps
+        steps = self._steps(0, rng.choice((3, self._size.agents)), rng.choice((2, self._size.width, self._size.width)))
+        return play(*steps, on_settled=[say("settled")] if rng.random() < 0.5 else None)
 
-    def _any(self, depth: int) -> Step:
+    def _steps(self, depth: int, agents: int, width: int) -> list[Step]:
+        """So many agents in all, in so many branches."""
+        steps: list[Step] = []
+        branches = min(agents, width)
+        for n in range(branches):
+            steps.append(self._any(depth, agents // branches + (n < agents % branches)))
+        return [*steps, wait(self._seconds()), say(f"words of {depth}")]
+
+    def _any(self, depth: int, agents: int) -> Step:
         rng = self._rng
         chance = rng.random()
         if chance < 0.7 and depth < self._size.depth:
-            return self._agent(depth)
+            return self._agent(depth, agents)
         if chance < 0.85:
-            self._left -= 1
             self._names += 1
-            fields = {"background": rng.random() < 0.7, "exit_code": rng.choice((0, 0, 1)), **self._stopping()}
+            fields = {
+                "background": rng.random() < (0.7 if depth else 0.97),
+                "exit_code": rng.choice((0, 0, 1)),
+                **self._stopping(),
+            }
             return shell(f"shell {self._names}", self._seconds(), output=["x"], **fields)
-        if chance < 0.88:
+        if chance < 0.86 and depth:
             return ask(f"q{rng.randrange(1000)}")
-        if chance < 0.885:
+        if chance < 0.862:
             return {"crash": rng.choice((True, "silent"))}
-        if chance < 0.9:
+        if chance < 0.866:
             return {"fail": "no"}
-        return rng.choice((wait(self._seconds()), {"tool": "Bash", "seconds": self._seconds(), "result": "ok"}))
+        seconds = self._seconds() if depth else 0
+        return rng.choice((wait(seconds), {"tool": "Bash", "seconds": seconds, "result": "ok"}))
 
-    def _agent(self, depth: int) -> Step:
+    def _agent(self, depth: int, agents: int) -> Step:
         rng = self._rng
-        self._left -= 1
         self._names += 1
         first = self._names
         ends = rng.choice(("completed", "completed", "completed", "failed", "vanished"))
-        fields = {"background": rng.random() < 0.6, "ends": ends, **self._stopping()}
-        grown = agent(f"agent {first}", *self._steps(depth + 1), **fields)
+        # Most of what a turn starts goes on in the background, so that much lives at once.
+        fields = {"background": rng.random() < (0.6 if depth else 0.97), "ends": ends, **self._stopping()}
+        below = self._steps(depth + 1, agents - 1, rng.choice((1, 2, 4, self._size.width)))
+        grown = agent(f"agent {first}", *below, **fields)
         if ends == "vanished":
             self.vanishing |= {f"{kind} {n}" for n in range(first, self._names + 1) for kind in ("agent", "shell")}
         return grown
@@ -163,8 +162,8 @@ class Story:
         for _ in range(40):
             await self._stop(scope="all")
             await trio.sleep(UNCONFIRMED_SECONDS)
-            for view in watcher.live:  # what was asked to stop long ago is told
-                assert view["status"] != "stopping" or view["attention"] == "stop_unconfirmed"
+            for view in watcher.live:
+                assert view["attention"] == "stop_unconfirmed" or not _asked_long_ago(view)
             await self._stop(scope="force")
             await trio.sleep(1.5)
             state = await self.house.owner.ok("sessions.status", path=self.at)
@@ -209,6 +208,12 @@ class Story:
         # One that the turn waits for may also end with the turn when all is stopped; its children are then asked apart.
         by_turn = not parent["background"] and parent["end_reason"] in ("turn_stop", "stop_all") and view["background"]
         return by_turn or parent["id"] in self.spared
+
+
+def _asked_long_ago(view: Frame) -> bool:
+    """So that it should have confirmed its stop.  (What appears under a stop is asked when it does.)"""
+    asked = view["stop_requested_at"] if view["status"] == "stopping" else None
+    return asked is not None and now() - datetime.fromisoformat(asked) > timedelta(seconds=UNCONFIRMED_SECONDS - 1)
 
 
 def grow(root: Path, seed: int, size: Size, moments: int) -> int:

@@ -19,4 +19,4 @@ def test_a_small_tree(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_tree_as_wide_as_a_play_may_be(tmp_path: Path) -> None:
-    grow(tmp_path, 4, Size(agents=200, depth=2, width=200), moments=6)
+    grow(tmp_path, 105, Size(), moments=12)
