@@ -1,6 +1,7 @@
 """When a session's changed agents are told: soon after what matters, now and then while they only make progress."""
 
 import math
+from collections.abc import Iterable
 
 import trio
 from attrs import define, field
@@ -34,6 +35,11 @@ class Announcements:
 
     def count_changed(self) -> None:
         self.count_due = min(self.count_due, trio.current_time() + COUNT_SECONDS)
+
+    def put_back(self, agent_ids: Iterable[str], settled: bool) -> None:
+        """What was taken could not be told yet."""
+        self.dirty = {**dict.fromkeys(agent_ids), **self.dirty}
+        self.settled, self.due = self.settled or settled, trio.current_time()
 
     def take(self) -> tuple[list[str], bool]:
         """What is to be told now, and whether a status is among it."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import apsw
 import trio
-from attrs import define, field
+from attrs import define, field, frozen
 
 from nerve.adapters.protocol import AgentClient, RuntimeGone
 from nerve.contract.generated.entities import AgentAttention, AgentStatus
@@ -24,6 +24,18 @@ from nerve.store.agents import AgentTexts
 log = logging.getLogger("nerve.runtime")
 
 ASK_SECONDS = 1.0  # how long the runtime may take to answer
+
+
+@frozen
+class News:
+    """What is to be told, as it stood at one moment: what changes while that is written is told later.
+
+    ``settled``: a status is among it.
+    """
+
+    changed: list[AgentRecord]
+    everybody: list[AgentRecord]
+    settled: bool
 
 
 @define(eq=False)
@@ -83,17 +95,21 @@ class RosterDuties:
         self._roster.mark_unconfirmed()
         if self._roster.check_due <= now:
             await self._look_for_vanished()
+        news = self._news() if self._roster.announcements.due <= now else None
         if not await self.save():
+            if news is not None:
+                self._roster.announcements.put_back([record.id for record in news.changed], news.settled)
             return
-        if self._roster.announcements.due <= now:
-            self._tell()
+        if news is not None:
+            self._tell(news)
         if self._roster.announcements.count_due <= now:
             self._tell_count()
 
     async def finish(self) -> None:
         """Write and tell the last of it.  What the disk refuses now, the next start finds live and interrupts."""
-        if await self.save() and self._roster.announcements.dirty:
-            self._tell()
+        news = self._news()
+        if await self.save() and news.changed:
+            self._tell(news)
             self._tell_count()
 
     # --- the disk -------------------------------------------------------------------------------------------------
@@ -138,18 +154,23 @@ class RosterDuties:
 
     # --- sockets --------------------------------------------------------------------------------------------------
 
-    def _tell(self) -> None:
+    def _news(self) -> News:
+        changed, settled = self._roster.announcements.take()
+        records = self._roster.records
+        return News([records[each] for each in changed if each in records], list(records.values()), settled)
+
+    def _tell(self, news: News) -> None:
         roster, hub = self._roster, self._house.hub
-        changed, settled = roster.announcements.take()
         session_id = roster.session_id
         if not hub.has_bound(session_id):
             return
-        known = [roster.records[agent_id] for agent_id in changed if agent_id in roster.records]
-        views = [agent_view(r, roster.capabilities, open_runtime=self._client() is not None) for r in known]
-        summary = summarised(roster.records.values())
+        open_runtime = self._client() is not None
+        views = [agent_view(r, roster.capabilities, open_runtime=open_runtime) for r in news.changed]
+        summary = summarised(news.everybody)
         hub.publish(session_id, AgentUpdateFrame(session_id=session_id, agents=views, summary=summary))
-        if settled:
-            shown = {r.id: r for r in (*roster.live, *known) if r.background and not r.ambient}
+        if news.settled:
+            live = [record for record in news.everybody if record.live]
+            shown = {r.id: r for r in (*live, *news.changed) if r.background and not r.ambient}
             tasks = background_tasks(shown.values())
             hub.publish(session_id, BackgroundTasksUpdateFrame(session_id=session_id, tasks=tasks))
 

@@ -271,3 +271,30 @@ async def test_a_runtime_that_spares_nobody_is_asked_twice_and_stops_late_ones_t
             await late.fates(a="stopping", late="stopping")
             puppet.say(*ended("late", "a"), INTERRUPTED)
         await late.fates(a="stopped turn_stop", late="stopped turn_stop")
+
+
+async def test_nothing_is_told_before_it_is_on_disk(house: House) -> None:
+    """An agent ends while its session's records are being written: what is told then is what was written."""
+    async with opened(house, slow) as late:
+        puppet = await late.begin()
+        puppet.say(*spawned("a"))
+        await late.known("a")
+        writes, going_on = 0, trio.Event()
+
+        async def before_write(call: tuple[Any, ...]) -> None:
+            nonlocal writes
+            if getattr(call[0], "__qualname__", "") == "RosterDuties._write":
+                writes += 1
+                if writes == 1:
+                    puppet.say(*ended("a"))
+                    await trio.sleep(0.5)
+                else:
+                    await going_on.wait()
+
+        house.faults.before_write = before_write
+        puppet.say(*spawned("b"))
+        await late.known("b")
+        await trio.sleep(2)
+        assert late.statuses() == {"a": "running", "b": "running"}
+        going_on.set()
+        await late.fates(a="stopped unknown_stop", b="running")
