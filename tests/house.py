@@ -34,6 +34,7 @@ from nerve.ws.server import SocketServer
 from tests.asgi_client import AsgiClient
 from tests.conformance.subject import PASSWORD, Start
 from tests.spec_client import SpecClient, SpecObserver
+from tests.temporary import temporary_files
 
 T = TypeVar("T")
 
@@ -241,7 +242,8 @@ async def open_house(
     """
     config = _configured(home, _settings(start, settings or {}), environ or {})
     faults, effects = HouseFaults(), effects or _effects(0 if disk is None else 1)
-    with open_inline(":memory:" if disk is None else disk) as inline:
+    temporary = temporary_files(home.parent / f"{home.name}-temporary")
+    with temporary, open_inline(":memory:" if disk is None else disk) as inline:
         database = FaultyDatabase(inline, faults)
         identity = Identity(database, effects, _auth(auth_settings(config, Secret(SECRET)), start))
         await identity.start()

@@ -1,5 +1,6 @@
 """What is told of agents over sockets: when, to whom, and how much of it."""
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -225,11 +226,18 @@ async def test_a_switch_drops_what_was_followed(house: House) -> None:
     async with staged(house) as stage:
         stage.puppet.say(spawned(), started())
         await stage.told()
-        await follow(stage.tab, stage.session_id, (await stage.only())["id"])
-        await stage.tab.switch(other)
-        await stage.tab.switch(stage.session_id)
+        agent_id = (await stage.only())["id"]
+        for leave in (stage.tab.switch, partial(stage.tab.say, content="hello")):  # a message binds as well
+            await follow(stage.tab, stage.session_id, agent_id)
+            await leave(other)
+            await stage.tab.switch(stage.session_id)
+            stage.puppet.say(AgentActed("ref-1", AgentText("x")))
+            assert of(await stage.tab.quiet(1), "agent_event") == []
+        await follow(stage.tab, stage.session_id, agent_id)
+        await stage.tab.send("switch_session", session_id="nowhere")  # refused, so nothing is left
+        await stage.tab.until("error")
         stage.puppet.say(AgentActed("ref-1", AgentText("x")))
-        assert of(await stage.tab.quiet(1), "agent_event") == []
+        assert len(of(await stage.tab.quiet(1), "agent_event")) == 1
 
 
 @pytest.mark.req("WS-16", "WS-17")
