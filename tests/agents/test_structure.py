@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from nerve.adapters.protocol import Capabilities, RuntimeGone
-from nerve.adapters.subagents import AgentEnded, AgentOutcome, AgentSpawned, AgentStarted
+from nerve.adapters.subagents import AgentActed, AgentEnded, AgentOutcome, AgentSpawned, AgentStarted, AgentText
 from nerve.contract.generated.entities import AgentKind
 from tests.agents.late import opened
 from tests.house import House
@@ -298,3 +298,41 @@ async def test_nothing_is_told_before_it_is_on_disk(house: House) -> None:
         assert late.statuses() == {"a": "running", "b": "running"}
         going_on.set()
         await late.fates(a="stopped unknown_stop", b="running")
+
+
+async def test_what_a_session_that_failed_leaves_is_interrupted_when_it_goes_on(house: House) -> None:
+    async with opened(house, slow) as late:
+        puppet = await late.begin()
+        puppet.say(*spawned("a"), *spawned("b", "a"), COMPLETED)
+        await late.known("a", "b")
+        await late.at_rest()
+
+        async def before_write(call: tuple[Any, ...]) -> None:
+            if getattr(call[0], "__qualname__", "") == "RosterDuties._write":
+                house.faults.before_write = None
+                raise RuntimeError("what nobody expects")
+
+        house.faults.before_write = before_write
+        puppet.say(*spawned("lost"))
+        await trio.sleep(6)
+        await late.fates(a="interrupted process_ended", b="interrupted process_ended")
+        page = await late.transcript("a")
+        assert [(item["seq"], item["event"]) for item in page] == [(1, "started"), (2, "interrupted")]
+        assert puppet.closed
+
+
+async def test_a_disk_that_stays_full_ends_the_runtime_and_every_agent_in_it(house: House) -> None:
+    """More than eight megabytes of what agents said wait for it."""
+    async with opened(house, slow) as late:
+        puppet = await late.begin()
+        puppet.say(*spawned("a"), COMPLETED)
+        await late.known("a")
+        await late.at_rest()
+        house.faults.refuse_writes("store_full")
+        for _ in range(10):
+            puppet.say(AgentActed("a", AgentText("x" * 1024 * 1024)))
+        await trio.sleep(2)
+        assert puppet.closed
+        house.faults.accept_writes()
+        await late.fates(a="interrupted process_ended")
+        assert (await late.transcript("a"))[-1]["event"] == "interrupted"
