@@ -33,6 +33,7 @@ from nerve.domain import agents
 from nerve.domain.agent_kinds import activity
 from nerve.domain.agent_roster import StopOrder, deepest_first, depth_below, stopping_ancestor, waited_for
 from nerve.domain.agents import SUMMARY, AgentRecord, lifecycle
+from nerve.domain.prices import output_cost
 from nerve.runtime.agent_announcements import Announcements
 from nerve.runtime.agent_transcripts import BATCH, Transcripts
 from nerve.runtime.house import House
@@ -303,16 +304,24 @@ def _moved(before: AgentRecord, after: AgentRecord) -> bool:
 
 
 def _progressed(record: AgentRecord, event: AgentProgressed, now: datetime) -> AgentRecord:
-    values = {
+    values: dict[str, Any] = {
         "activity": event.activity and event.activity[: agents.ACTIVITY],
         "summary": event.summary and event.summary[:SUMMARY],
         "tokens": event.tokens,
         "tool_uses": event.tool_uses,
-        "cost_usd": event.cost_usd,
+        "cost_usd": _cost(record, event),
         "workflow": event.workflow,
     }
     told = {key: value for key, value in values.items() if value is not None}
     return agents.changed(record, now, last_activity_at=now, **told)
+
+
+def _cost(record: AgentRecord, event: AgentProgressed) -> float | None:
+    """As the runtime says; where it doesn't, what is new since is priced (gaps.md 6.9)."""
+    if event.cost_usd is not None or event.tokens is None:
+        return event.cost_usd
+    fresh = max(0, event.tokens - record.tokens)
+    return record.cost_usd + output_cost(record.model or record.requested_model, fresh)
 
 
 def _served_by(record: AgentRecord, model: str, now: datetime) -> AgentRecord:

@@ -13,6 +13,7 @@ from nerve.domain import agents
 from nerve.domain.agent_items import cut, cut_input
 from nerve.domain.agent_kinds import activity, kind_of
 from nerve.domain.agents import AgentRecord
+from nerve.domain.prices import output_cost
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
@@ -48,6 +49,28 @@ def test_every_change_of_a_record_has_a_greater_rev() -> None:
     # What changes nothing has no new number.
     assert agents.stop_requested(stopping, AgentEndReason.STOP_ALL, "act_2", NOW) is stopping
     assert agents.acknowledged(seen, NOW) is seen
+
+
+@pytest.mark.req("AGENT-10")
+@pytest.mark.parametrize(
+    ("model", "price"),
+    [
+        ("claude-fable-5-1", 50),
+        ("claude-opus-5-5", 25),
+        ("claude-opus-4-7", 25),
+        ("claude-opus-4-20250514", 75),
+        ("claude-opus-4-1", 75),
+        ("claude-sonnet-5-5", 15),
+        ("eu.anthropic.claude-sonnet-4-5-v1:0", 15),
+        ("claude-haiku-5-5", 5),
+        ("claude-haiku-4-5", 5),
+        ("claude-haiku-3-5", 4),
+        ("abacus", 25),
+        (None, 25),
+    ],
+)
+def test_a_model_has_its_price(model: str | None, price: float) -> None:
+    assert output_cost(model, 1_000_000) == price
 
 
 @pytest.mark.parametrize(

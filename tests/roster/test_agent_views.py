@@ -273,6 +273,18 @@ async def test_figures_are_the_newest_that_the_runtime_told(house: House) -> Non
     assert view["tool_uses"] == 1
 
 
+@pytest.mark.req("AGENT-10")
+async def test_a_cost_is_estimated_until_the_runtime_tells_it(house: House) -> None:
+    async with staged(house) as stage:
+        stage.puppet.say(spawned(), started(model="claude-haiku-5-5"))
+        costs = []
+        for tokens, told in ((1000, None), (3000, None), (3000, None), (4000, 0.5), (5000, None)):
+            stage.puppet.say(AgentProgressed(ref="ref-1", tokens=tokens, cost_usd=told))
+            await stage.told()
+            costs.append((await stage.only())["cost_usd"])
+    assert costs == pytest.approx([0.005, 0.015, 0.015, 0.5, 0.505])
+
+
 @pytest.mark.req("AGENT-12")
 @pytest.mark.parametrize("kind", [AgentKind.WORKFLOW, AgentKind.AGENT])
 async def test_only_a_workflow_has_a_tree(house: House, kind: AgentKind) -> None:

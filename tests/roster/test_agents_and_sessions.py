@@ -244,3 +244,18 @@ async def test_what_ended_long_ago_goes_a_part_at_a_time(database: InlineDatabas
             counts.append((await house.sql("SELECT count(*) FROM session_agent_items WHERE agent_id LIKE '%1'"))[0][0])
         assert counts == [22, 12, 2, 0]
         assert await house.sql("SELECT name FROM session_agents") == [("build-api",)]
+
+
+async def test_a_runtime_is_not_idle_while_agents_live_in_it(database: InlineDatabase, tmp_path: Path) -> None:
+    limits = Limits(client_idle_seconds=60)
+    async with open_house(database, tmp_path / "home", limits=limits) as house:
+        session_id = await house.create()
+        await house.run(session_id, play("- {agent: long, background: true, steps: [wait: 600]}"))
+        await trio.sleep(590)
+        assert (await house.row(session_id))["status"] == "active"
+        assert (await views(house, session_id))["long"]["status"] == "running"
+        await trio.sleep(60)
+        assert (await house.row(session_id))["status"] == "active"  # it has spoken since
+        await trio.sleep(60)
+        assert (await house.row(session_id))["status"] == "idle"
+        assert (await views(house, session_id))["long"]["status"] == "completed"

@@ -87,4 +87,5 @@ class AgentStage:
         if usage is not None and usage != self._used:
             self._used = usage
             tokens = usage.input_tokens + usage.output_tokens
-            await self._tell(AgentProgressed(ref=self._ref, tokens=tokens, cost_usd=usage.cost_usd))
+            # A play costs nothing but what it says.
+            await self._tell(AgentProgressed(ref=self._ref, tokens=tokens, cost_usd=usage.cost_usd or 0.0))
