@@ -12,7 +12,7 @@ from benchmarks import cpus
 from benchmarks.figures import Figure, percentile, ratio
 from benchmarks.homes import SESSIONS, lived_in_home
 from benchmarks.load import Load, burst
-from tests.soak.daemon import free_port
+from tests.ports import free_port
 
 ROUNDS = 9
 SECONDS = 1.0

@@ -5,6 +5,7 @@ import itertools
 import logging
 import resource
 import socket
+import ssl
 from importlib.metadata import requires
 
 import pytest
@@ -16,7 +17,7 @@ from nerve.asgi.hardened import Limits, WrongHypercorn, pinned
 from nerve.asgi.hardened.containment import contained
 from nerve.asgi.hardened.context import Context
 from nerve.asgi.hardened.lifespan import LifespanFailed, lifespan
-from nerve.asgi.hardened.wire import Gone, Stalled, Wire
+from nerve.asgi.hardened.wire import Gone, Stalled, Wire, _Tls
 from nerve.asgi.protocol import Receive, Scope, Send
 
 
@@ -43,6 +44,15 @@ def test_connections_are_counted_in_all_and_per_peer() -> None:
         counted.leave(peer)
     assert counted.total == 0
     assert counted.admit("192.0.2.1")
+
+
+def test_one_network_of_ipv6_is_one_peer() -> None:
+    counted = context(connections_per_peer=2)
+    assert [counted.admit(f"2001:db8:0:1::{n}") for n in range(3)] == [True, True, False]
+    assert counted.admit("2001:db8:0:2::1")
+    assert counted.admit("fe80::1%eth0")
+    counted.leave("2001:db8:0:1::9")
+    assert counted.admit("2001:db8:0:1::8")
 
 
 @pytest.mark.parametrize("peer", ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", ""])
@@ -204,6 +214,44 @@ def test_the_pin_is_that_of_the_project() -> None:
 
 
 # --- what the peer takes ----------------------------------------------------------------------------------------------
+
+
+class NewKeysForever(_Tls):
+    """TLS whose peer asks for new keys and says nothing else; Python's own client can't."""
+
+    def read(self, size: int) -> bytes | None:
+        self.incoming.read()
+        self.outgoing.write(b"k" * 27)
+        return None
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_who_asks_for_new_keys_has_to_read_the_answers(reads: bool) -> None:
+    ours, theirs = trio.socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    wire = Wire(ours, Limits())
+    wire._tls = NewKeysForever(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH))
+    gone = trio.Event()
+
+    async def read() -> None:
+        with pytest.raises(Gone):
+            await wire.read()
+        gone.set()
+
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(read)
+            for _ in range(3_000):
+                if gone.is_set():
+                    break
+                await theirs.send(b"new keys")
+                if reads:
+                    await theirs.recv(4096)
+                await trio.testing.wait_all_tasks_blocked()
+            assert wire.waiting < 64 * 1024
+            assert gone.is_set() is not reads
+            theirs.close()
+            wire.reset()
 
 
 async def test_every_part_that_the_peer_takes_is_told_until_the_end() -> None:

@@ -23,6 +23,7 @@ from attrs import define, field, frozen
 
 from nerve.client import ClientSocket, open_socket
 from tests.live.instance import Instance, eventually
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reverse-proxy.md").read_text(encoding="utf-8")
@@ -106,13 +107,6 @@ def replaced(text: str, old: str, new: str) -> str:
     """Raises AssertionError if the page does not show what is to be replaced, once."""
     assert text.count(old) == 1, f"{old!r} in\n{text}"
     return text.replace(old, new)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 # --- the proxy --------------------------------------------------------------------------------------------------------

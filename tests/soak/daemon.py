@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,19 +15,14 @@ from typing import Any
 
 from attrs import define, field
 
+from tests.ports import free_port
+
 START_SECONDS = 60.0
 USERNAME, PASSWORD = "alice", "correct horse battery"
 
 
 class DaemonFailed(Exception):
     """The process ended or did not answer; holds the end of its log."""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @define(eq=False)

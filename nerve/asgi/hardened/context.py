@@ -1,7 +1,7 @@
 """What all connections of one server share."""
 
 from collections.abc import Awaitable, Callable
-from ipaddress import ip_address
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any, Protocol
 
 import trio
@@ -40,7 +40,11 @@ class Context:
     _date: tuple[float, list[tuple[bytes, bytes]]] = field(default=(-1.0, []), init=False)
 
     def admit(self, peer: str) -> bool:
-        """Whether one more from this address may come; if so it is counted until ``leave``."""
+        """Whether one more from this address may come; if so it is counted until ``leave``.
+
+        The addresses of one IPv6 /64, which is what one customer of a network has, count together.
+        """
+        peer = _household(peer)
         here = self._per_peer.get(peer, 0)
         if self.stopping or self.total >= self.limits.connections:
             return False
@@ -52,6 +56,7 @@ class Context:
 
     def leave(self, peer: str) -> None:
         self.total -= 1
+        peer = _household(peer)
         left = self._per_peer.get(peer, 0) - 1
         if left > 0:
             self._per_peer[peer] = left
@@ -72,6 +77,14 @@ class Context:
             headers = self.config.response_headers("h11")
             self._date = (now, headers)
         return headers
+
+
+def _household(peer: str) -> str:
+    if ":" not in peer or not isinstance(address := ip_address(peer.partition("%")[0]), IPv6Address):
+        return peer
+    if address.ipv4_mapped is not None or address.is_loopback:
+        return peer
+    return str(IPv6Network((int(address), 64), strict=False).network_address)
 
 
 def _is_loopback(peer: str) -> bool:

@@ -11,6 +11,8 @@ from types import TracebackType
 
 import trio
 
+from nerve.asgi.hardened.containment import contained
+
 LONG_SECONDS = 0.05
 
 UntilLeft = Callable[[], Awaitable[bool]]
@@ -42,7 +44,7 @@ class Patrol:
                 while self._fresh and (self._fresh[0].over or self._fresh[0].since + LONG_SECONDS <= now):
                     watch = self._fresh.popleft()
                     if not watch.over:
-                        nursery.start_soon(watch.stand)
+                        nursery.start_soon(contained, "a watch", watch.stand)
 
 
 class Watch:

@@ -53,6 +53,7 @@ class SocketSession:
         self._stirred = trio.Event()  # something for the app
         self._taken = trio.Event()  # the app took something
         self._close_by = float("inf")
+        self._silence = trio.CancelScope()  # around each wait of the reader
         self._unsent = 0
 
     async def run(self, app: Application, scope: Scope) -> None:
@@ -109,9 +110,9 @@ class SocketSession:
         ping_at = trio.current_time() + self._limits.ping_seconds
         try:
             while not self._at_end:
-                with trio.move_on_at(min(ping_at, self._close_by)) as silence:
+                with trio.CancelScope(deadline=min(ping_at, self._close_by)) as self._silence:
                     data = await self._wire.read(_READ_BYTES)
-                if silence.cancelled_caught:
+                if self._silence.cancelled_caught:
                     if trio.current_time() >= self._close_by:
                         break
                     await self._ping()
@@ -238,6 +239,7 @@ class SocketSession:
             return
         frame = self._socket.close(code, reason)
         self._close_by = trio.current_time() + self._limits.close_seconds
+        self._silence.deadline = min(self._silence.deadline, self._close_by)
         self._end(Ended(code, reason))
         said = False
         try:

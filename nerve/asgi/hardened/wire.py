@@ -23,6 +23,7 @@ _READ_BYTES = 64 * 1024
 _RESET = struct.pack("ii", 1, 0)
 _USER_TIMEOUT_MS = 20_000  # for bytes that the kernel holds; what is not yet there has ``stall_seconds``
 _SEND_BYTES = 64 * 1024
+_OWED_BYTES = 16 * 1024
 _LOOKS = 4  # at what the kernel still holds, within ``stall_seconds``
 
 
@@ -46,6 +47,7 @@ class Wire:
         self._out = bytearray()
         self._flushing = trio.Lock()
         self._tls = None if tls is None else _Tls(tls)
+        self._owed = 0  # bytes that TLS itself had to answer since the peer last took everything
         self.open = True
         self._on_progress: Callable[[], None] | None = None
         if hasattr(socket, "TCP_USER_TIMEOUT"):
@@ -101,7 +103,7 @@ class Wire:
             return await self._receive(size)
         while True:
             data = self._tls.read(size)
-            self._out += self._tls.outgoing.read()
+            self._owe(self._tls.outgoing.read())
             if data is not None:
                 await trio.lowlevel.checkpoint()
                 return data
@@ -110,6 +112,19 @@ class Wire:
                 self._tls.incoming.write(raw)
             else:
                 self._tls.incoming.write_eof()
+
+    def _owe(self, answers: bytes) -> None:
+        """Answers to what TLS does below the stream, such as new keys.  Raises Gone for who asks and does not read."""
+        if not answers:
+            return
+        if not self._out:
+            self._owed = 0
+        self._out += answers
+        self._owed += len(answers)
+        if not self._flushing.locked():
+            self._send_now()
+        if self._out and self._owed > _OWED_BYTES:
+            raise Gone("the peer does not read")
 
     async def _receive(self, size: int = _READ_BYTES) -> bytes:
         # Waiting first: after a response there is hardly ever anything yet, and a vain recv costs as much as another.
