@@ -28,13 +28,18 @@ RESUMABLE = frozenset({AgentStatus.COMPLETED, AgentStatus.STOPPED})
 TOOLS = {AgentKind.SHELL: "Bash", AgentKind.MONITOR: "Monitor", AgentKind.WORKFLOW: "Workflow"}
 
 
-def agent_view(record: AgentRecord, capabilities: Capabilities, *, open_runtime: bool) -> AgentView:
-    """``open_runtime``: the runtime that the agent belongs to is there, so that it may be talked to."""
+def is_resumable(record: AgentRecord, capabilities: Capabilities) -> bool:
+    """Of one that the open runtime knows: whether it would run again if somebody wrote to it."""
+    return capabilities.messaging and record.kind is AgentKind.AGENT and record.status in RESUMABLE
+
+
+def agent_view(record: AgentRecord, capabilities: Capabilities, *, known: bool) -> AgentView:
+    """``known``: the runtime that is open is the one that the agent belongs to."""
     talks = capabilities.messaging and record.kind is AgentKind.AGENT
     return AgentView(
         **{name: getattr(record, name) for name in _SAME},
         model_changed=_model_change(record.model_changed),
-        resumable=open_runtime and talks and record.status in RESUMABLE,
+        resumable=known and is_resumable(record, capabilities),
         controls=AgentControls(
             stop=record.live and capabilities.stop_task,
             transcript=not record.is_shell and capabilities.transcript,
@@ -87,14 +92,15 @@ def agent_snapshot(
     limit: int,
     capabilities: Capabilities,
     *,
-    open_runtime: bool,
+    known: Collection[str],
     quiet_after_minutes: int,
     queue: Sequence[QueueEntry],
     now: datetime,
 ) -> AgentSnapshot:
+    """``known`` are the ids that the open runtime knows."""
     return AgentSnapshot(
         session_id=session_id,
-        agents=[agent_view(r, capabilities, open_runtime=open_runtime) for r in listed(records, limit)],
+        agents=[agent_view(r, capabilities, known=r.id in known) for r in listed(records, limit)],
         summary=summarised(records),
         capabilities=agent_capabilities(capabilities, quiet_after_minutes),
         queue=list(queue),

@@ -91,7 +91,7 @@ class Agents:
             stored if roster is None else roster.records.values(),
             limit,
             self.capabilities(session_id),
-            open_runtime=self.client(session_id) is not None,
+            known=() if roster is None else roster.known,
             quiet_after_minutes=self._house.limits.quiet_after_minutes,
             queue=queue_entries(queued),
             now=self._house.effects.now(),
@@ -128,9 +128,9 @@ class Agents:
             await runner.duties.save()
 
     def view(self, record: AgentRecord) -> AgentView:
-        session_id = record.session_id
-        open_runtime = self.client(session_id) is not None
-        return agent_view(record, self.capabilities(session_id), open_runtime=open_runtime)
+        roster = self.roster(record.session_id)
+        known = roster is not None and record.id in roster.known
+        return agent_view(record, self.capabilities(record.session_id), known=known)
 
     async def details(self, session_id: str, agent_id: str) -> AgentDetails:
         """Raises what ``find`` raises."""

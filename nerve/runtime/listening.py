@@ -68,7 +68,8 @@ class Listener:
     async def _on_event(self, event: AgentEvent) -> None:
         self.heard()
         if isinstance(event, CapabilitiesChanged):
-            self.capabilities = self.roster.capabilities = event.capabilities
+            self.capabilities = event.capabilities
+            self.roster.serve(event.capabilities)
             return
         if isinstance(event, SubagentEvent):
             await self._of_agent(event)

@@ -36,6 +36,7 @@ from nerve.domain.agents import SUMMARY, AgentRecord, lifecycle
 from nerve.domain.prices import output_cost
 from nerve.runtime.agent_announcements import Announcements
 from nerve.runtime.agent_transcripts import BATCH, Transcripts
+from nerve.runtime.agent_views import is_resumable
 from nerve.runtime.house import House
 from nerve.store.agents import NO_TEXTS, AgentTexts
 
@@ -101,6 +102,11 @@ class Roster:
     def count(self) -> int:
         """Live agents, housekeeping left out."""
         return sum(record.counts for record in self.records.values())
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The ids of those that the present runtime has started."""
+        return frozenset(self._ids.values())
 
     def ref_of(self, agent_id: str) -> str | None:
         """The name by which the present runtime knows it."""
@@ -241,9 +247,19 @@ class Roster:
         gone = [record.id for record in deepest_first(self.live)]
         for agent_id in gone:
             self._put(agents.interrupted(self.records[agent_id], reason, now))
+        for record in [self.records[agent_id] for agent_id in self._ids.values() if agent_id in self.records]:
+            if is_resumable(record, self.capabilities):
+                self._put(agents.changed(record, now))  # not any more
         self._ids.clear()
         self.born_stopping.clear()
         return gone
+
+    def serve(self, capabilities: Capabilities) -> None:
+        """What the runtime can do from here on; what may be done with each agent follows from that."""
+        if capabilities != self.capabilities:
+            self.capabilities, now = capabilities, self._house.effects.now()
+            for record in list(self.records.values()):
+                self._put(agents.changed(record, now))
 
     def vanished(self, ref: str) -> None:
         """The runtime does not know it any more and never said that it ended."""

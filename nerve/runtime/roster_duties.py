@@ -164,8 +164,8 @@ class RosterDuties:
         session_id = roster.session_id
         if not hub.has_bound(session_id):
             return
-        open_runtime = self._client() is not None
-        views = [agent_view(r, roster.capabilities, open_runtime=open_runtime) for r in news.changed]
+        known = roster.known
+        views = [agent_view(r, roster.capabilities, known=r.id in known) for r in news.changed]
         summary = summarised(news.everybody)
         hub.publish(session_id, AgentUpdateFrame(session_id=session_id, agents=views, summary=summary))
         if news.settled:

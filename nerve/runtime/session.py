@@ -362,7 +362,8 @@ class SessionRunner:
         turn.reach = Reach.SENT
 
     def _welcome(self, client: AgentClient, before: AgentClient | None) -> None:
-        self._listener.capabilities = self.roster.capabilities = client.capabilities
+        self._listener.capabilities = client.capabilities
+        self.roster.serve(client.capabilities)
         if client is not before:
             self.roster.backend = self.slot.backend
 

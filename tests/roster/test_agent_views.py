@@ -19,7 +19,7 @@ from nerve.adapters.subagents import (
 from nerve.contract.generated.entities import AgentKind
 from tests.contract.spec_reader import ENTITIES
 from tests.roster.rostering import SERVER, WORKER, Stage, ask, roster, spawned, staged, started, stop, views
-from tests.runtime.tabs import tab
+from tests.runtime.tabs import of, tab
 from tests.sessions.session_house import House, play
 
 VIEW = """
@@ -322,6 +322,24 @@ async def test_housekeeping_is_listed_and_not_counted(house: House) -> None:
 
 async def state(stage: Stage) -> dict[str, Any]:
     return dict((await stage.house.alice.get(f"/api/sessions/{stage.session_id}/status")).json)
+
+
+@pytest.mark.req("AGENT-11", "WS-48")
+async def test_new_capabilities_make_new_views(house: House) -> None:
+    """What may be done with an agent is part of its view, so it is told, and with a greater rev."""
+    async with staged(house) as stage:
+        stage.puppet.say(spawned(), started(), spawned("over"), started("over"))
+        stage.puppet.say(AgentEnded(ref="over", outcome=AgentOutcome.COMPLETED))
+        before = {view["name"]: view for view in of(await stage.tab.quiet(1), "agent_update")[-1]["agents"]}
+        stage.puppet.say(CapabilitiesChanged(Capabilities(stop_task=False, messaging=True)))
+        after = {view["name"]: view for view in of(await stage.tab.quiet(1), "agent_update")[-1]["agents"]}
+        assert after["ref-1"]["controls"] == {"stop": False, "transcript": True, "output": False, "message": True}
+        assert (before["over"]["resumable"], after["over"]["resumable"]) == (False, True)
+        stage.puppet.die()
+        gone = {view["name"]: view for view in of(await stage.tab.quiet(1), "agent_update")[-1]["agents"]}
+        assert (gone["over"]["resumable"], gone["ref-1"]["status"]) == (False, "interrupted")
+        for name in ("ref-1", "over"):
+            assert before[name]["rev"] < after[name]["rev"] < gone[name]["rev"]
 
 
 @pytest.mark.req("AGENT-15", "AGENT-16")
