@@ -261,6 +261,13 @@ class Roster:
             for record in list(self.records.values()):
                 self._put(agents.changed(record, now))
 
+    def forget(self, not_after: datetime) -> None:
+        """Those that ended before are the clean-up's."""
+        pending = self.unsaved.keys() | self.announcements.dirty.keys()
+        for record in list(self.records.values()):
+            if record.ended_at is not None and record.ended_at < not_after and record.id not in pending:
+                del self.records[record.id]
+
     def vanished(self, ref: str) -> None:
         """The runtime does not know it any more and never said that it ended."""
         record = self.of_ref(ref)

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 
 import apsw
 import trio
@@ -118,6 +119,7 @@ class RosterDuties:
         """Write what has changed; False if the disk refused it: it is then tried again a little later."""
         roster = self._roster
         async with self._saving:
+            roster.forget(self._kept_since())
             changed = [roster.records[agent_id] for agent_id in roster.unsaved if agent_id in roster.records]
             items, texts = list(roster.transcripts.waiting), dict(roster.texts)
             roster.save_due = math.inf
@@ -149,8 +151,10 @@ class RosterDuties:
         rows.save(db, changed, items, texts)  # type: ignore[arg-type]
         if len(self._roster.records) <= KEPT_ENDED:
             return []
-        not_before = self._house.effects.now() - self._house.limits.ended_agents_kept
-        return rows.prune(db, self._roster.session_id, KEPT_ENDED, not_before)  # type: ignore[arg-type]
+        return rows.prune(db, self._roster.session_id, KEPT_ENDED, self._kept_since())  # type: ignore[arg-type]
+
+    def _kept_since(self) -> datetime:
+        return self._house.effects.now() - self._house.limits.ended_agents_kept
 
     # --- sockets --------------------------------------------------------------------------------------------------
 
