@@ -1,6 +1,6 @@
 """The agents of one session together: the tree, the summary, what a stop reaches, what a list shows."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 from attrs import frozen
 
@@ -76,11 +76,6 @@ def waited_for(records: Mapping[str, AgentRecord], record: AgentRecord | None) -
     return False
 
 
-def of_the_turn(records: Mapping[str, AgentRecord]) -> list[AgentRecord]:
-    """The live agents that a turn waits for; deepest first."""
-    return deepest_first(record for record in records.values() if waited_for(records, record))
-
-
 def outliving_the_turn(records: Mapping[str, AgentRecord]) -> list[AgentRecord]:
     """The live agents, housekeeping left out, that go on when the turn is over."""
     return [record for record in records.values() if record.counts and not waited_for(records, record)]
@@ -109,9 +104,3 @@ class StopOrder:
     def widened_by(self, other: "StopOrder") -> "StopOrder":
         """The one that stands when another stop comes: a narrower one takes nothing back."""
         return other if (other.whole, other.shells) >= (self.whole, self.shells) else self
-
-
-def beyond_retention(records: Sequence[AgentRecord], keep: int) -> list[AgentRecord]:
-    """The ended ones that are older than the newest ``keep`` of them."""
-    ended = sorted((r for r in records if not r.live), key=lambda r: r.ended_at or r.created_at)
-    return ended[:-keep] if keep else ended
