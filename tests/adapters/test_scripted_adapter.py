@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from adapter_suite import AdapterSuite, Prompts
 from attrs import evolve
 
@@ -263,3 +264,23 @@ async def test_a_record_that_cannot_be_used_in_mid_play_fails_the_turn(talk: Any
     event = await anext(talk.client.events)
     assert isinstance(event, TurnEnded)
     assert (event.error or "").startswith("/1: the runtime's own record can't be used")
+
+
+async def test_a_prompt_that_the_closing_overtakes_finds_no_runtime(
+    open_talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = trio.Event()
+
+    async def slowly(*_: Any) -> None:
+        await written.wait()
+
+    async def hopeless(talk: Any) -> None:
+        with pytest.raises(RuntimeGone, match="closed"):
+            await prompt(talk, "- say: well")
+
+    async with trio.open_nursery() as nursery:
+        async with open_talk() as talk:
+            monkeypatch.setattr(talk.client, "_remember", slowly)
+            nursery.start_soon(hopeless, talk)
+            await trio.testing.wait_all_tasks_blocked()
+        written.set()

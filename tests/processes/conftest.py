@@ -9,8 +9,8 @@ from tests.processes.theatre import Theatre, open_theatre
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A temporary directory that nobody else has files in."""
-    place = tmp_path / "tmp"
+    """A temporary directory that nobody else has files in; it is that of the theatre's house, too."""
+    place = tmp_path / "home-temporary"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     return place

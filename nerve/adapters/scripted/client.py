@@ -63,6 +63,7 @@ class ScriptedClient:
     _closed: tuple[Path, ...] = ()
     _children: Children | None = None
     _life: Life = field(default=Life.RUNNING, init=False)
+    _closed_down: bool = field(default=False, init=False)
     _turn: Interruption | None = field(default=None, init=False)
     _on_settled: tuple[Step, ...] | None = field(default=None, init=False)  # of the latest play
     _settled: int = field(default=0, init=False)  # how often that was played
@@ -86,7 +87,7 @@ class ScriptedClient:
     async def prompt(self, turn: TurnPrompt) -> None:
         """Begin a turn.  Returns once the conversation remembers the message; cancelled before that, nothing began.
 
-        Raises RuntimeGone after a crash.
+        Raises RuntimeGone after a crash, and when it is closed meanwhile.
         """
         if self._life is not Life.RUNNING:
             self._life = Life.DEAD
@@ -99,6 +100,8 @@ class ScriptedClient:
         begun = False
         try:
             refusal = await self._remember(native_turn_id, None if turn.source is TurnSource.AUTO else turn.text)
+            if self._closed_down:
+                raise RuntimeGone("the scripted runtime was closed")
             self._nursery.start_soon(
                 self._run, turn, interruption, native_turn_id, refusal, name=f"scripted turn {turn.turn_id}"
             )
@@ -128,6 +131,7 @@ class ScriptedClient:
 
     def close(self) -> None:
         """The context is being left: the events end."""
+        self._closed_down = True
         self._send.close()
 
     def gone(self) -> RuntimeGone:
