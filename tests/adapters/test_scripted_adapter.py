@@ -280,7 +280,7 @@ async def test_a_prompt_that_the_closing_overtakes_finds_no_runtime(
 
     async with trio.open_nursery() as nursery:
         async with open_talk() as talk:
-            monkeypatch.setattr(talk.client, "_remember", slowly)
+            monkeypatch.setattr(type(talk.client), "_remember", slowly)
             nursery.start_soon(hopeless, talk)
             await trio.testing.wait_all_tasks_blocked()
         written.set()
