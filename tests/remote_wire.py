@@ -54,7 +54,7 @@ class Address:
     async def connected(self) -> Stream:
         url = urlsplit(self.url)
         host = url.hostname or ""
-        with trio.fail_after(WAIT_SECONDS):
+        with trio.fail_after(PATIENCE_SECONDS):
             if url.scheme != "https":
                 return await trio.open_tcp_stream(host, url.port or 80)
             secure = await trio.open_ssl_over_tcp_stream(host, url.port or 443, ssl_context=self.tls)
@@ -147,7 +147,7 @@ class RemoteWire:
     async def _shaken(self, nursery: trio.Nursery, stream: Stream, request: Request) -> WebSocketConnection:
         target = request.path + ("?" + request.query.decode("ascii") if request.query else "")
         host = next(value.decode("latin-1") for name, value in request.headers if name == b"host")
-        with trio.fail_after(WAIT_SECONDS):
+        with trio.fail_after(PATIENCE_SECONDS):
             return await wrap_client_stream(
                 nursery,
                 stream,
@@ -231,7 +231,7 @@ class RemoteSocket(SocketWords):
 
     async def _send(self, message: str | bytes) -> None:
         try:
-            with trio.fail_after(WAIT_SECONDS):
+            with trio.fail_after(PATIENCE_SECONDS):
                 await self._connection.send_message(message)
         except ConnectionClosed:
             return  # what is received tells how
@@ -240,7 +240,7 @@ class RemoteSocket(SocketWords):
         if self._closed is not None:
             return self._closed
         try:
-            with trio.fail_after(within):
+            with trio.fail_after(max(within, PATIENCE_SECONDS)):
                 message: str | bytes = await self._connection.get_message()
         except ConnectionClosed as closed:
             reason = closed.reason

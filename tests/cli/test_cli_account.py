@@ -29,7 +29,7 @@ def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
         daemon = made.foreground()
         made.claim()
         daemon.terminate()
-        daemon.wait(10)
+        daemon.wait(60)
         yield made
     finally:
         made.close()

@@ -178,7 +178,7 @@ def test_a_line_that_is_cut_again_and_again_loses_nothing(seat: Seat) -> None:
             out = begun.decode() + out
         finally:
             child.kill()
-            child.wait(10)
+            child.wait(60)
     assert child.returncode == 0
     assert out == " ".join(SLOW_WORDS) + "\n"
     # A cut that falls into a reconnection, or behind the turn, is no loss of its own.

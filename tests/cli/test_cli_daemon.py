@@ -75,7 +75,7 @@ def test_a_second_start_is_refused_and_leaves_the_first_alone(instance: Instance
 def test_stop_waits_for_the_end_and_is_fine_without_a_daemon(instance: Instance) -> None:
     child = instance.foreground()
     assert str(child.pid) in instance.must("stop")
-    assert child.wait(5) == 0
+    assert child.wait(60) == 0
     assert not (instance.home / "nerve.pid").exists()
     assert "not running" in instance.must("stop")
     assert instance.status()["running"] is False
@@ -86,7 +86,7 @@ def test_a_signal_ends_it_in_order(instance: Instance, number: signal.Signals) -
     child = instance.foreground()
     began = time.monotonic()
     child.send_signal(number)
-    assert child.wait(9) == 0
+    assert child.wait(within(9)) == 0
     assert time.monotonic() - began < within(8)
     assert "closed" in instance.log
     assert not (instance.home / "nerve.run.json").exists()
@@ -105,7 +105,7 @@ def test_after_a_kill_it_starts_again_checks_its_database_and_removes_what_the_d
     child = instance.foreground()
     token = instance.claim()
     child.kill()
-    child.wait(5)
+    child.wait(60)
     assert (instance.home / "nerve.pid").exists()
     assert instance.status()["running"] is False
     assert not (instance.home / "nerve.pid").exists()
@@ -125,7 +125,7 @@ def test_another_process_with_the_number_of_a_dead_daemon_is_not_taken_for_it(in
         assert stranger.poll() is None
     finally:
         stranger.kill()
-        stranger.wait(5)
+        stranger.wait(60)
 
 
 def test_a_daemon_that_does_not_end_is_killed(instance: Instance) -> None:
@@ -143,7 +143,7 @@ def test_a_daemon_that_does_not_end_is_killed(instance: Instance) -> None:
 
     assert terminate(child.pid, paths, sleep=sleep) is Ended.KILLED
     assert sum(waited) == pytest.approx(STOP_SECONDS, abs=0.5)
-    assert child.wait(5) == -signal.SIGKILL
+    assert child.wait(60) == -signal.SIGKILL
 
 
 def test_a_port_that_is_taken_is_one_clear_line(instance: Instance, tmp_path: Path) -> None:
@@ -257,10 +257,10 @@ def test_the_log_is_shown_and_followed(instance: Instance) -> None:
         while "/api/auth/status" not in follower.stdout.readline():
             pass
         follower.send_signal(signal.SIGINT)
-        assert follower.wait(5) == 0
+        assert follower.wait(60) == 0
     finally:
         follower.kill()
-        follower.wait(5)
+        follower.wait(60)
         follower.stdout.close()
 
 

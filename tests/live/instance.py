@@ -17,7 +17,7 @@ from tests.spec_client import judged
 
 PROGRAM = [sys.executable, "-P", "-m", "nerve"]
 COMMAND_SECONDS = 90
-DEADLINE_SECONDS = 45.0
+DEADLINE_SECONDS = 60.0
 
 
 @define(eq=False)
@@ -105,7 +105,7 @@ class Instance:
 
     def http(self, method: str, path: str, token: str | None = None, **how: Any) -> httpx.Response:
         headers = {**how.pop("headers", {}), **({} if token is None else {"authorization": f"Bearer {token}"})}
-        return judged(httpx.request(method, self.address + path, headers=headers, trust_env=False, timeout=10, **how))
+        return judged(httpx.request(method, self.address + path, headers=headers, trust_env=False, timeout=60, **how))
 
     def claim(self, username: str = "owner", password: str = "correct horse") -> str:
         """Claim the running instance; a session token."""
@@ -121,7 +121,7 @@ class Instance:
         for child in self._children:
             if child.poll() is None:
                 child.kill()
-            child.wait(10)
+            child.wait(60)
         pid = self.record().get("pid")
         if isinstance(pid, int) and pid not in {child.pid for child in self._children}:
             try:

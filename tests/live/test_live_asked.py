@@ -205,7 +205,7 @@ async def test_a_wakeup_fires_after_a_restart(instance: Instance) -> None:
         await say(live, session_id, "- wakeup: 60", "  prompt: tick", "- say: Later.")
         await until(live, DoneFrame)
     child.kill()
-    child.wait(10)
+    child.wait(60)
     put_back(instance.home / "nerve.db", session_id)
     instance.foreground()
     owner = Owner(instance.address, owner.token)

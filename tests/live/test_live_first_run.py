@@ -106,7 +106,7 @@ def test_without_a_python_that_is_new_enough_it_says_so_in_one_line(program: str
         env={"PATH": str(tools), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=90,
         check=False,
     )
     assert done.returncode == 1

@@ -13,7 +13,7 @@ REQUEST = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 def answered(address: str) -> tuple[socket.socket, bytes]:
     """A connection that stays open, and what it was answered."""
     where = urlsplit(address)
-    line = socket.create_connection((where.hostname, where.port), timeout=10)
+    line = socket.create_connection((where.hostname, where.port), timeout=60)
     line.sendall(REQUEST)
     return line, line.recv(65536)
 

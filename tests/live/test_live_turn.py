@@ -151,7 +151,7 @@ async def test_after_kill_9_the_turn_is_interrupted_and_its_text_is_kept(instanc
             _, first = await begin_slow_turn(live)
             await trio.sleep(0.5)
             child.kill()
-            child.wait(5)
+            child.wait(60)
             with pytest.raises(SocketEnded):
                 await until_it_ends(live)
     instance.foreground()

@@ -32,8 +32,8 @@ HERE = Path(__file__).parent
 NAME = "nerve.example.org"
 CLIENT = "127.0.0.2"  # the proxy itself connects from 127.0.0.1
 FOREIGN = "https://evil.example.org"
-START_SECONDS = 20.0
-REQUEST_SECONDS = 20.0
+START_SECONDS = 60.0
+REQUEST_SECONDS = 60.0
 LEASH = ["timeout", "15m"] if shutil.which("timeout") else []  # for a run of tests that is killed itself
 
 # Nothing here changes what a proxy does with a request: where it may write, and under whom it runs.

@@ -20,7 +20,7 @@ async def busy_writer(database: ThreadDatabase) -> AsyncIterator[Callable[[], No
 
     def wait(_: apsw.Connection) -> None:
         loop.run_sync_soon(began.set)
-        assert release.wait(5)
+        assert release.wait(60)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(database.write, wait)

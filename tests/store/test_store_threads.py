@@ -23,6 +23,8 @@ from nerve.store.rows import insert, scalar
 from nerve.store.threads import ThreadDatabase, open_database
 from nerve.store.transaction import in_transaction
 
+LONG_SECONDS = 60.0  # nothing here lasts so long on any machine
+
 
 def add(db: apsw.Connection, key: str, value: str = "") -> str:
     insert(db, "instance", key=key, value=value)
@@ -116,7 +118,7 @@ async def test_cancelled_after_it_began_the_outcome_is_delivered(database: Threa
 
     def slow(db: apsw.Connection) -> str:
         loop.run_sync_soon(began.set)
-        assert release.wait(5)
+        assert release.wait(LONG_SECONDS)
         return add(db, "done")
 
     async def write(scope: trio.CancelScope) -> None:
@@ -198,7 +200,7 @@ def endless_statements(db: apsw.Connection) -> None:
 
 @pytest.mark.parametrize("endless", [endless_statement, endless_statements])
 async def test_a_large_read_can_be_cancelled(database: ThreadDatabase, endless: Any) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(LONG_SECONDS):
         for _ in range(3):
             with trio.move_on_after(0.02) as scope:
                 await database.read_large(endless)
@@ -207,7 +209,7 @@ async def test_a_large_read_can_be_cancelled(database: ThreadDatabase, endless: 
 
 
 async def test_large_reads_wait_for_one_of_two_connections(database: ThreadDatabase) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(LONG_SECONDS):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(database.read_large, endless_statement)
             nursery.start_soon(database.read_large, endless_statement)
@@ -231,7 +233,7 @@ def spoil(path: Path) -> None:
 
 
 async def live_until_it_falls(path: Path, life: Callable[[ThreadDatabase], Any]) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(LONG_SECONDS):
         async with open_database(path) as database:
             await life(database)
             await trio.sleep_forever()
