@@ -8,7 +8,7 @@ import trio
 from nerve.asgi.policy import HttpPolicy
 from nerve.asgi.protocol import ClientLeft, Message, Receive
 from nerve.contract import codec
-from nerve.contract.route import BodyStream, NoBody, Route
+from nerve.contract.route import AuthPolicy, BodyStream, NoBody, Route
 from nerve.errors import ErrorCode, NerveError, Problem
 
 SETTLE_BYTES = 64 * 1024  # a body this small is read to its end, so that the connection can be kept
@@ -183,7 +183,9 @@ async def read_body(
     if route.body is NoBody:
         await body.settle()
         return b""
-    if route.max_body_bytes is not None:
+    if route.auth is AuthPolicy.OPEN:
+        body.allow(min(policy.max_body_bytes, policy.max_open_body_bytes))
+    elif route.max_body_bytes is not None:
         body.allow(route.max_body_bytes)
     if route.body is BodyStream:
         if not is_type(content_type, route.media_type):

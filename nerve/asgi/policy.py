@@ -30,6 +30,7 @@ class HttpPolicy:
     allowed_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     max_body_bytes: int = 10 * 1024 * 1024
+    max_open_body_bytes: int = 64 * 1024  # of whoever has not shown a credential: a name and a password fit
     body_seconds: float = 30.0
     upload_seconds: float = 600.0
     upload_stall_seconds: float = 20.0

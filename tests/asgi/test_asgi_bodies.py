@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from nerve.asgi.body import is_json
+from nerve.contract.route import AuthPolicy
 from tests.asgi.stage import NewThing, Options, Page, endpoint, open_house
 
 JSON = {"content-type": "application/json"}
@@ -102,6 +103,19 @@ async def test_the_bound_is_exact_however_the_body_comes(excess: int, shape: str
     assert reply.status == (413 if excess else 200)
     if excess:
         assert reply.json == {"detail": f"The request body is larger than {len(whole) - 1} bytes."}
+
+
+@pytest.mark.parametrize(("auth", "status"), [(AuthPolicy.OPEN, 413), (AuthPolicy.ANY, 422)])
+@pytest.mark.parametrize("declared", [True, False])
+async def test_whoever_is_not_signed_in_may_send_little(auth: AuthPolicy, status: int, declared: bool) -> None:
+    handler = endpoint("POST", "/api/things", auth=auth, body=NewThing)
+    house = open_house(handler, max_open_body_bytes=100)
+    whole = b'{"id": "' + b"x" * 91 + b'"}'
+    assert len(whole) == 101
+    reply = await house.client.post("/api/things", content=whole if declared else [whole])
+    assert reply.status == status
+    reply = await house.client.post("/api/things", content=whole[1:] if declared else [whole[1:]])
+    assert reply.status == 422, "it was read"
 
 
 async def test_the_bound_holds_for_a_body_in_one_undeclared_message() -> None:
