@@ -5,7 +5,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 
 import orjson
 import trio
@@ -42,11 +42,12 @@ class Reader:
             self.code = ended.code
 
     async def ask(self, wire: Wire) -> None:
-        while self.code is None:
-            if self._asked is None:
-                self._asked = trio.current_time()
-                await wire.send({"type": "ping"})
-            await trio.sleep(PING_SECONDS)
+        with suppress(WireEnded):
+            while self.code is None:
+                if self._asked is None:
+                    self._asked = trio.current_time()
+                    await wire.send({"type": "ping"})
+                await trio.sleep(PING_SECONDS)
 
     def _take(self, data: bytes, at: float) -> None:
         frame = orjson.loads(data)

@@ -21,6 +21,7 @@ from wsproto.events import (
     Request,
     TextMessage,
 )
+from wsproto.utilities import LocalProtocolError
 
 OPEN_SECONDS = 30.0
 READ_BYTES = 65536
@@ -115,6 +116,8 @@ class Wire:
                 await self._stream.send_all(self._protocol.send(event))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             raise WireEnded(LOST) from None
+        except LocalProtocolError:  # the server has closed, which the reader has yet to say
+            raise WireEnded(LOST if self._ended is None else self._ended) from None
 
 
 @asynccontextmanager
