@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.slow, only_whole]
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = ROOT / ".venv-soak" / "bin" / "schemathesis"
+HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
 EXAMPLES_EACH = amount(sample=4, whole=100)
 RUN_SECONDS = amount(sample=600, whole=2400)  # of patience
 
@@ -67,12 +68,17 @@ def run(
             *("--no-color", "--generation-database", "none", "--request-timeout", "30", *arguments),
         ],
         cwd=instance.root,
-        env=instance.env,
+        env={**instance.env, "SCHEMATHESIS_HOOKS": HOOKS.stem, "PYTHONPATH": str(HOOKS.parent)},
         capture_output=True,
         text=True,
         timeout=RUN_SECONDS,
         check=False,
     )
+
+
+def shown(done: "subprocess.CompletedProcess[str]") -> str:
+    """The end of what it said, without lines that fill the screen."""
+    return "\n".join(line[:500] for line in done.stdout.splitlines())[-20_000:]
 
 
 def served(instance: Instance, token: str) -> dict[str, Any]:
@@ -97,7 +103,7 @@ def test_nothing_is_found(instance: Instance, rng: random.Random, say: Callable[
     excluded = [word for each in sorted(LOCKS_OUT | ENDLESS) for word in ("--exclude-operation-id", each)]
     how = ("--max-examples", str(EXAMPLES_EACH), "--seed", str(rng.randrange(1 << 32)))
     done = run(instance, token, served(instance, token), *excluded, *how)
-    assert done.returncode == 0, done.stdout[-20_000:]
+    assert done.returncode == 0, shown(done)
     assert f"Tested: {len(TESTED)}" in done.stdout
     assert not re.search(r" ERROR |Traceback", instance.log)
     assert instance.http("GET", "/api/auth/check", token).status_code == 200, "the runner was locked out"
@@ -124,6 +130,6 @@ def test_the_run_would_find_something(instance: Instance) -> None:
     del document["paths"]["/api/auth/me"]["get"]["responses"]["200"]
     changed = [word for each in ("health.get", "meta.docs", "auth.me") for word in ("--include-operation-id", each)]
     done = run(instance, token, document, *changed, "--max-examples", "2")
-    assert done.returncode == 1, done.stdout[-20_000:]
+    assert done.returncode == 1, shown(done)
     for told in ("GET /health", "GET /docs", "GET /api/auth/me"):
         assert f"_ {told} _" in done.stdout, told

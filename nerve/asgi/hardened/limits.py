@@ -10,7 +10,7 @@ class Limits:
     """Seconds and bytes.  The app has bounds of its own for a body; ``body_seconds`` holds for apps that have none."""
 
     # A request's head
-    request_line_bytes: int = 8 * KIB
+    request_line_bytes: int = 16 * KIB  # the longest path of a file fits, with every byte escaped
     head_bytes: int = 32 * KIB
     header_count: int = 100
     head_seconds: float = 10.0
