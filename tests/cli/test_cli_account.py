@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.live.instance import Instance, eventually
-from tests.soak.scale import within
+from tests.soak.scale import only_whole, within
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +54,8 @@ def test_a_new_password_counts_at_once_and_the_old_one_does_not(claimed: Instanc
     assert claimed.login("owner", "correct horse").status_code == 401
 
 
+@pytest.mark.soak
+@only_whole
 def test_accounts_can_be_managed_while_the_daemon_is_down(claimed: Instance) -> None:
     claimed.must("stop")
     claimed.must("account", "create", "bob", stdin="pw\n")

@@ -10,6 +10,7 @@ import pytest
 from tests.cli.terminals import ENDLESS, ENDLESS_WORDS, PASSWORD, SLOW, SLOW_WORDS, Seat, running
 from tests.contract.spec_reader import frame_complaints
 from tests.live.instance import PROGRAM, Instance
+from tests.soak.scale import only_whole
 from tools.line import line_to
 
 pytestmark = pytest.mark.slow
@@ -105,6 +106,8 @@ def test_frames_as_json_are_those_of_the_contract(seat: Seat) -> None:
 
 
 @pytest.mark.parametrize("words", [["--json"], []])
+@pytest.mark.soak
+@only_whole
 def test_nothing_to_say_is_a_mistake(seat: Seat, words: list[str]) -> None:
     for done in (piped(seat, *words), piped(seat, *words, "  ")):
         assert done.returncode == 2
@@ -135,6 +138,8 @@ def test_what_goes_wrong_before_the_chat_is_one_line(
 @pytest.mark.parametrize(
     "address", ["nonsense", "ftp://x", "http://", "http://x/path", "http://x?a=b", "http://x:y", "http://[::1"]
 )
+@pytest.mark.soak
+@only_whole
 def test_an_address_is_checked(seat: Seat, address: str) -> None:
     done = piped(seat, "hello", "--url", address)
     assert done.returncode == 2
@@ -152,6 +157,8 @@ def test_passwords_of_the_environment_sign_in_silently(seat: Seat) -> None:
     assert (done.returncode, done.stdout) == (0, "Yes.\n")
 
 
+@pytest.mark.soak
+@only_whole
 def test_a_passwordless_house_asks_for_nothing(instance: Instance) -> None:
     instance.foreground()
     body = {"setup_token": instance.status()["setup_token"], "passwordless": True}
@@ -160,6 +167,8 @@ def test_a_passwordless_house_asks_for_nothing(instance: Instance) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "Yes.\n", "")
 
 
+@pytest.mark.soak
+@only_whole
 def test_a_line_that_is_cut_again_and_again_loses_nothing(seat: Seat) -> None:
     with line_to(seat.house.instance.address) as line:
         words = [*PROGRAM, "chat", "--session", seat.session_id, "--url", line.address, SLOW]
@@ -200,6 +209,8 @@ def test_a_reader_that_goes_away_ends_it_quietly(seat: Seat) -> None:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+@pytest.mark.soak
+@only_whole
 def test_the_own_daemon_is_talked_to_over_tls_whatever_its_certificate_is(instance: Instance) -> None:
     cert, key = instance.root / "cert.pem", instance.root / "key.pem"
     subject = ["-subj", "/CN=nerve.example", "-days", "1", "-out", cert, "-keyout", key]

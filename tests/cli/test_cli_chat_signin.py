@@ -4,6 +4,7 @@ import pytest
 
 from tests.cli.terminals import PASSWORD, House, begun, nerve
 from tests.live.instance import Instance
+from tests.soak.scale import only_whole
 
 pytestmark = pytest.mark.slow
 
@@ -37,6 +38,8 @@ def test_who_does_not_claim_it_is_told_how(instance: Instance) -> None:
         assert "nerve status" in program.screen
 
 
+@pytest.mark.soak
+@only_whole
 def test_another_machines_setup_token_is_asked_for(instance: Instance, house: House) -> None:
     """The token of the own home is never sent to somebody else's server."""
     instance.foreground()
@@ -68,6 +71,8 @@ def test_a_password_is_asked_for_up_to_three_times(house: House) -> None:
         assert program.ended() == 0
 
 
+@pytest.mark.soak
+@only_whole
 def test_with_several_accounts_the_name_is_asked_for(instance: Instance) -> None:
     instance.foreground()
     instance.claim(password=PASSWORD)

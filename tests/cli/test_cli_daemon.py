@@ -14,7 +14,7 @@ import pytest
 from nerve.cli.daemon import STOP_SECONDS, Ended, terminate
 from nerve.config import Paths
 from tests.live.instance import Instance, eventually
-from tests.soak.scale import within
+from tests.soak.scale import only_whole, within
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +39,8 @@ def test_it_starts_unclaimed_on_empty_directories_and_tells_the_setup_token_to_s
 
 
 @pytest.mark.req("CLAIM-10", "CLAIM-34")
+@pytest.mark.soak
+@only_whole
 def test_the_setup_token_outlives_a_restart_and_is_gone_after_the_claim(instance: Instance) -> None:
     instance.must("start", "--port", "0")
     token = instance.status()["setup_token"]
@@ -72,6 +74,8 @@ def test_a_second_start_is_refused_and_leaves_the_first_alone(instance: Instance
     assert instance.http("GET", "/health").status_code == 200
 
 
+@pytest.mark.soak
+@only_whole
 def test_stop_waits_for_the_end_and_is_fine_without_a_daemon(instance: Instance) -> None:
     child = instance.foreground()
     assert str(child.pid) in instance.must("stop")
@@ -114,6 +118,8 @@ def test_after_a_kill_it_starts_again_checks_its_database_and_removes_what_the_d
     eventually(lambda: "the database is sound" in instance.log)
 
 
+@pytest.mark.soak
+@only_whole
 def test_another_process_with_the_number_of_a_dead_daemon_is_not_taken_for_it(instance: Instance) -> None:
     instance.home.mkdir()
     stranger = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
@@ -128,6 +134,8 @@ def test_another_process_with_the_number_of_a_dead_daemon_is_not_taken_for_it(in
         stranger.wait(60)
 
 
+@pytest.mark.soak
+@only_whole
 def test_a_daemon_that_does_not_end_is_killed(instance: Instance) -> None:
     child = instance.foreground()
     child.send_signal(signal.SIGSTOP)
@@ -161,6 +169,8 @@ def test_a_port_that_is_taken_is_one_clear_line(instance: Instance, tmp_path: Pa
         other.close()
 
 
+@pytest.mark.soak
+@only_whole
 def test_a_passwordless_instance_is_not_served_to_other_machines(instance: Instance) -> None:
     child = instance.foreground()
     body = {"setup_token": instance.status()["setup_token"], "passwordless": True}
@@ -175,6 +185,8 @@ def test_a_passwordless_instance_is_not_served_to_other_machines(instance: Insta
     assert instance.status()["address"].startswith("http://0.0.0.0:")
 
 
+@pytest.mark.soak
+@only_whole
 def test_a_newer_database_is_refused_untouched(instance: Instance) -> None:
     import apsw
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.terminals import PASSWORD, House
 from tests.live.instance import PROGRAM, Instance
+from tests.soak.scale import only_whole
 
 pytestmark = pytest.mark.slow
 
@@ -92,6 +93,8 @@ def test_what_makes_no_sense_is_a_usage_error(house: House, words: list[str]) ->
     assert (done.returncode, done.stdout) == (2, "")
 
 
+@pytest.mark.soak
+@only_whole
 def test_an_mcp_token_needs_no_running_daemon_but_a_home_that_has_a_secret(instance: Instance) -> None:
     fresh = instance.nerve("token", "--mcp")
     assert (fresh.returncode, fresh.stdout) == (1, "")

@@ -11,6 +11,7 @@ from attrs import define, field
 from tests.conformance.conftest import local
 from tests.conformance.scenarios_frames import talking
 from tests.conformance.subject import Local, SocketTalk, Subject, new_person, new_session, script
+from tests.soak.scale import amount
 from tests.spec_client import Answer, SpecClient
 
 PEOPLE, DEEDS, SESSIONS = 3, 40, 4
@@ -152,14 +153,16 @@ class Person:
 @local(Local.CLOCK)
 @pytest.mark.slow
 @pytest.mark.req("GEN-11", "WS-09")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(amount(2, 30)))
 async def test_a_storm_leaves_everything_in_order(seed: int, subject: Subject) -> None:
     await weather(Storm(subject, random.Random(seed)))
 
 
 @local(Local.FAULTS)
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(amount(2, 30)))
 async def test_a_storm_over_a_failing_disk_leaves_everything_in_order(seed: int, subject: Subject) -> None:
     await weather(Storm(subject, random.Random(seed), weather=("store_full", "store_busy")))
 

@@ -19,7 +19,7 @@ from nerve.config import load
 from nerve.effects import Effects
 from nerve.store.instance import SETUP_TOKEN, fact
 from tests.live.instance import Instance
-from tests.soak.scale import amount
+from tests.soak.scale import amount, only_whole
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ RUN_SECONDS = amount(400, 900)
 
 
 # Most of a short run is its start; the second one only has to get in, and so plays one file.
-FIRST = ("--every", str(amount(40, 1)))
+FIRST = ("--every", str(amount(80, 1)))
 AGAIN = amount(("-k", "reachable and (auth.me or sessions.list)"), ("--every", "50"))
 
 
@@ -67,7 +67,7 @@ def test_a_real_server_passes_by_its_address(instance: Instance) -> None:
     instance.foreground()
     setup_token = instance.status()["setup_token"]
     first = played(instance.address, "--setup-token", setup_token, *FIRST)
-    assert first["passed"] > amount(15, 700)
+    assert first["passed"] > amount(8, 700)
     someone = ("--username", "alice", "--password", "correct horse")
     again = played(instance.address, *someone, *AGAIN, "-m", "not wrong_passwords")
     assert again["passed"] >= amount(5, 10)
@@ -110,6 +110,8 @@ async def _altered(scope: Any, send: Send, message: Message) -> None:
     await send(message)
 
 
+@pytest.mark.soak
+@only_whole
 async def test_a_server_that_is_wrong_in_three_places_is_caught_at_them(tmp_path: Path) -> None:
     env = {"NERVE_HOME": str(tmp_path / "home"), "NERVE_WORKSPACE": str(tmp_path / "workspace")}
     async with open_house(load(None, env, tmp_path), Effects(), "127.0.0.1") as house, trio.open_nursery() as nursery:

@@ -12,7 +12,7 @@ from nerve.client import ApiError, ClientSocket, ClientTurn, NerveClient, Socket
 from nerve.contract.generated.entities import LoginState
 from nerve.contract.generated.frames_server import DoneFrame, ErrorFrame, ServerFrame, TokenFrame
 from tests.live.instance import Instance, eventually
-from tests.soak.scale import within
+from tests.soak.scale import only_whole, within
 
 pytestmark = pytest.mark.slow
 
@@ -161,6 +161,8 @@ async def test_after_kill_9_the_turn_is_interrupted_and_its_text_is_kept(instanc
     assert rows[-1]["content"].endswith("[Interrupted by restart]")
 
 
+@pytest.mark.soak
+@only_whole
 async def test_a_second_signal_ends_it_at_once(instance: Instance) -> None:
     child = instance.foreground()
     token = instance.claim()

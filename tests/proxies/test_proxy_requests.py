@@ -21,6 +21,7 @@ from tests.proxies.behind import (
     running,
     settings,
 )
+from tests.soak.scale import only_whole
 from tests.spec_client import judged
 
 pytestmark = pytest.mark.slow
@@ -78,6 +79,8 @@ def test_bodies_pass_up_to_the_limit_and_nerve_refuses_what_is_above(site: Site,
         assert "10485760" in answer.json()["detail"]
 
 
+@pytest.mark.soak
+@only_whole
 def test_a_body_far_above_the_limit_is_refused_by_whoever_sees_it_first(site: Site) -> None:
     with site.client() as client:
         answer = client.post("/api/chat", content=body_of(12 * 1024 * 1024))

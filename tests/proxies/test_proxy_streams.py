@@ -16,7 +16,7 @@ from nerve.client import ClientSocket, ClientTurn, SocketEnded
 from nerve.contract.generated.frames_server import DoneFrame, TokenFrame
 from tests.live.instance import eventually
 from tests.proxies.behind import CLIENT, Kind, Site, nerve_with, running, settings
-from tests.soak.scale import within
+from tests.soak.scale import only_whole, within
 from tests.spec_client import judged
 
 pytestmark = pytest.mark.slow
@@ -60,6 +60,8 @@ async def test_a_turn_is_seen_word_by_word(site: Site) -> None:
     assert isinstance(frames[-1], DoneFrame)
 
 
+@pytest.mark.soak
+@only_whole
 async def test_great_frames_pass_both_ways(site: Site) -> None:
     """Far above every buffer that a proxy has, and nearly what one play may have."""
     session_id = await trio.to_thread.run_sync(new_session, site)
@@ -147,6 +149,8 @@ def own(kind: Kind, tmp_path: Path) -> Iterator[Site]:
         yield Site(nerve, proxy)
 
 
+@pytest.mark.soak
+@only_whole
 async def test_a_restart_is_told_and_survived(own: Site) -> None:
     ended: list[str] = []
     with trio.fail_after(2 * PATIENCE_SECONDS):
