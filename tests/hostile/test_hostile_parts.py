@@ -216,6 +216,19 @@ def test_the_pin_is_that_of_the_project() -> None:
 # --- what the peer takes ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("ends", ["reset", "close"])
+async def test_a_closed_wire_says_so_however_many_there_are(ends: str) -> None:
+    for _ in range(3):
+        ours, theirs = trio.socket.socketpair()
+        with theirs:
+            wire = Wire(ours, Limits())
+            wire.put(b"left")
+            getattr(wire, ends)()
+            for wait in (wire.read, wire.flush):
+                with pytest.raises(Gone):
+                    await wait()
+
+
 class NewKeysForever(_Tls):
     """TLS whose peer asks for new keys and says nothing else; Python's own client can't."""
 

@@ -60,6 +60,11 @@ class Wire:
         except OSError:  # not TCP, or the peer has reset it already
             return
 
+    def _must_be_open(self) -> None:
+        """Raises Gone.  Trio takes a second wait for any closed socket for a second task on the same one."""
+        if not self.open:
+            raise Gone("the socket is closed")
+
     def on_progress(self, moved: Callable[[], None]) -> None:
         """Have ``moved`` called whenever the kernel took bytes.  It must not wait or raise."""
         self._on_progress = moved
@@ -130,6 +135,7 @@ class Wire:
         # Waiting first: after a response there is hardly ever anything yet, and a vain recv costs as much as another.
         try:
             while True:
+                self._must_be_open()
                 await trio.lowlevel.wait_readable(self._socket)
                 with contextlib.suppress(BlockingIOError):
                     return os.read(self._socket.fileno(), size)
@@ -140,8 +146,7 @@ class Wire:
 
     def put(self, data: bytes) -> None:
         """Queue bytes behind those that wait.  Raises Gone."""
-        if not self.open:
-            raise Gone("the socket is closed")
+        self._must_be_open()
         if self._tls is not None:
             data = self._tls.encrypted(data)
         self._out += data
