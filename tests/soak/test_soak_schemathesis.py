@@ -38,6 +38,14 @@ CHECKS = [
 # What the examples of spec/ sign in with.
 SIGN_IN = BY_ID["auth.login"].raw["requestBody"]["content"]["application/json"]["example"]
 TESTED = {call.id for call in BY_ID.values() if "local" in modes_of(call)} - LOCKS_OUT - ENDLESS
+NEED_THINGS = {
+    *("agents.get", "agents.output", "agents.stop", "agents.transcript"),
+    *("files.diff", "files.download", "files.uploaded"),
+}
+PLAY = """#!nerve-scenario
+- {write: report.txt, content: It is done.}
+- {shell: server, command: make serve, output: [listening], seconds: 3600}
+"""
 # No entry waits where the runner would look for one: these are told 404 only.
 OUT_OF_REACH = {"queue.cancel"}
 ACCESS = re.compile(r"nerve\.access: ([A-Z]+) (\S+) (\d{3}) ")
@@ -88,6 +96,32 @@ def served(instance: Instance, token: str) -> dict[str, Any]:
     return document
 
 
+def with_examples(document: dict[str, Any], things: dict[str, str]) -> dict[str, Any]:
+    """The runner can't know what there is: of operations on a session's agents and files it is told one each."""
+    for operation_id in NEED_THINGS:
+        call = BY_ID[operation_id]
+        for parameter in document["paths"][call.path][call.method]["parameters"]:
+            if parameter["name"] in things:
+                parameter["example"] = things[parameter["name"]]
+    return document
+
+
+def made_things(instance: Instance, token: str) -> dict[str, str]:
+    """A session with a changed file and a background shell, and an upload: by the names of parameters."""
+
+    def asked(method: str, path: str, **how: Any) -> Any:
+        answer = instance.http(method, path, token, **how)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    session_id = asked("POST", "/api/sessions", json={})["id"]
+    asked("POST", "/api/chat", json={"session_id": session_id, "message": PLAY})
+    (agent,) = asked("GET", f"/api/sessions/{session_id}/agents")["agents"]
+    (changed,) = asked("GET", f"/api/sessions/{session_id}/modified-files")["files"]
+    (upload,) = asked("POST", "/api/files/upload", files={"files": ("plan.txt", b"plan")})["files"]
+    return {"session_id": session_id, "agent_id": agent["id"], "path": changed["path"], "file_id": upload["id"]}
+
+
 def answered(instance: Instance) -> dict[str, set[int]]:
     """The statuses that each operation has answered with."""
     found: dict[str, set[int]] = defaultdict(set)
@@ -102,7 +136,8 @@ def test_nothing_is_found(instance: Instance, rng: random.Random, say: Callable[
     token = instance.claim(SIGN_IN["username"], SIGN_IN["password"])
     excluded = [word for each in sorted(LOCKS_OUT | ENDLESS) for word in ("--exclude-operation-id", each)]
     how = ("--max-examples", str(EXAMPLES_EACH), "--seed", str(rng.randrange(1 << 32)))
-    done = run(instance, token, served(instance, token), *excluded, *how)
+    document = with_examples(served(instance, token), made_things(instance, token))
+    done = run(instance, token, document, *excluded, *how)
     assert done.returncode == 0, shown(done)
     assert f"Tested: {len(TESTED)}" in done.stdout
     assert not re.search(r" ERROR |Traceback", instance.log)
