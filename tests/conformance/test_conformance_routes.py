@@ -142,7 +142,7 @@ async def test_a_body_that_nobody_asked_for_is_dropped(operation_id: str, subjec
 
 
 @pytest.mark.req("GEN-03", "GEN-04")
-@pytest.mark.parametrize("content", [b"{", b"[]", b"null", b'"x"', b"1", b"\xff", b"[" * 100_000, b'{"a": NaN}'])
+@pytest.mark.parametrize("content", [b"{", b"[]", b"null", b'"x"', b"1", b"\xff", b"[" * 60_000, b'{"a": NaN}'])
 @pytest.mark.parametrize("operation_id", TAKING)
 async def test_a_body_that_is_no_json_object_is_422(operation_id: str, content: bytes, subject: Subject) -> None:
     answer = await bare(subject, operation_id).raw(content).send()
