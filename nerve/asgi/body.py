@@ -199,13 +199,18 @@ async def read_body(
 
 
 def decode(
-    route: Route[Any, Any, Any], path: Mapping[str, str], query: Mapping[str, str], raw: bytes | BodyStream
+    route: Route[Any, Any, Any],
+    path: Mapping[str, str],
+    query: Mapping[str, str],
+    headers: Mapping[str, str],
+    raw: bytes | BodyStream,
 ) -> tuple[Any, Any]:
     """Parameters and body as the operation's models.  Raises NerveError ``invalid_request`` with all problems."""
     params = body = None
     problems: list[Problem] = []
     try:
-        params = codec.decode_params(route.params, path, query)
+        query = {name: text for name, text in query.items() if name not in route.headers}
+        params = codec.decode_params(route.params, path, query, headers)
     except codec.Invalid as invalid:
         problems.extend(invalid.problems)
     try:

@@ -127,10 +127,8 @@ class HttpShell(Generic[S]):
         caller = exchange.caller = await self._admit(route, head)
         content_type = head.headers.get(b"content-type")
         raw = await read_body(route, exchange.body, content_type, self._policy)
-        query = head.query
-        if route.headers:
-            query = {**query, **head.named(route.headers)}
-        params, body = decode(route, dict(zip(operation.names, values, strict=True)), query, raw)
+        path, headers = dict(zip(operation.names, values, strict=True)), head.named(route.headers)
+        params, body = decode(route, path, head.query, headers, raw)
         reply = reply_of(route, await self._run(endpoint, exchange, params, body))
         if caller.refreshed is not None and 200 <= reply.status < 300:
             reply.headers.append((b"x-nerve-token", caller.refreshed.encode("ascii")))

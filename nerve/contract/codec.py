@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache, lru_cache
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import attrs
@@ -22,6 +22,8 @@ from nerve.contract.rules import Problem, Refused
 from nerve.contract.unset import UNSET, Unset
 
 T = TypeVar("T")
+
+NONE: Mapping[str, str] = MappingProxyType({})
 
 MAX_JSON_DEPTH = 64
 
@@ -76,12 +78,14 @@ def decode_body(cls: type[T], raw: bytes) -> T:
     return structure(cls, parse_json(raw))
 
 
-def decode_params(cls: type[T], path: Mapping[str, str], query: Mapping[str, str]) -> T:
-    """Path and query parameters.  Numbers and booleans are read from text; the last of a repeated one counts."""
+def decode_params(
+    cls: type[T], path: Mapping[str, str], query: Mapping[str, str], headers: Mapping[str, str] = NONE
+) -> T:
+    """Parameters of path, query and headers.  Numbers and booleans are read from text; the last of several counts."""
     problems: list[Problem] = []
     values: dict[str, Any] = {}
     for key, attribute, annotation in _fields(cls):
-        source, where = (path, "path") if key in path else (query, "query")
+        source, where = (path, "path") if key in path else (headers, "header") if key in headers else (query, "query")
         if key in source:
             loc = (where, key)
             text = rules.from_text(source[key], annotation, loc, problems)

@@ -92,6 +92,14 @@ async def test_an_unknown_session_and_a_bad_number_are_errors_of_the_usual_form(
     assert (await house.alice.get("/api/sessions/nowhere/stream")).json == {"detail": "Session not found"}
     bad = await house.alice.get("/api/sessions/main/stream", headers={"Last-Event-ID": "x"})
     assert bad.status == 422
+    assert [problem["loc"] for problem in bad.json["detail"]] == [["header", "Last-Event-ID"]]
+
+
+async def test_the_number_is_read_from_the_header_alone(house: House) -> None:
+    await house.run("main", "hello")
+    async with house.alice.open("GET", "/api/sessions/main/stream", query={"Last-Event-ID": "0"}) as stream:
+        await trio.testing.wait_all_tasks_blocked()
+        assert events(stream) == []
 
 
 async def test_head_has_no_body_and_ends(house: House) -> None:
