@@ -116,6 +116,12 @@ def _open(
         first_seq=first_seq,
         started_at=now,
     )
+    # How the last turn ended is over; a client that was kept is not attached again, which would say so.
+    run(
+        db,
+        "UPDATE sessions SET status = 'active' WHERE id = ? AND status IN ('stopped', 'error')",
+        (entry.session_id,),
+    )
 
 
 def _add_user_message(

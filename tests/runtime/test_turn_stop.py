@@ -50,6 +50,24 @@ async def test_a_stop_over_the_socket(house: House) -> None:
     assert (blocks[1]["result"], blocks[1]["is_error"]) == ("[Interrupted]", True)
 
 
+@pytest.mark.parametrize(("ending", "came"), [(LONG, "stopped"), (play("- fail: no"), "error")])
+async def test_a_session_that_runs_again_is_active_again(house: House, ending: str, came: str) -> None:
+    session_id = await house.create()
+    async with tab(house.alice, session_id) as alice:
+        await alice.say(session_id, ending)
+        if came == "stopped":
+            await alice.until("tool_use")
+            await alice.send("stop", session_id=session_id)
+        await alice.turn()
+        assert (await house.row(session_id))["status"] == came
+        await alice.say(session_id, LONG)
+        await alice.until("tool_use")
+        row = (await house.alice.get(f"/api/sessions/{session_id}/status")).json
+        assert (row["status"], row["is_running"]) == ("active", True)
+        async with tab(house.bob, session_id) as bob:
+            assert of(bob.greeting, "session_status")[0]["status"] == "active"
+
+
 @pytest.mark.req("WS-11")
 async def test_nothing_to_stop_is_told_to_who_asked(house: House) -> None:
     session_id, other = await house.create(), await house.create()
