@@ -2,7 +2,7 @@
 
 from typing import Any, TypeGuard
 
-from nerve.cli.chat_text import Symbols, clean, one_line
+from nerve.cli.chat_text import Symbols, clean, counted, one_line
 from nerve.contract.generated.entities import AgentStatus
 from nerve.contract.generated.frames_server import (
     AutoTurnFrame,
@@ -66,11 +66,11 @@ def _asked(frame: ServerFrame, symbols: Symbols) -> str | None:
         case InteractionResolvedFrame():
             return "the question is settled"
         case PlanUpdateFrame(content=content):
-            return f"the plan was written ({len(content.splitlines())} lines)"
+            return f"the plan was written ({counted(len(content.splitlines()), 'line')})"
         case PlanSummaryFrame(bullets=bullets) if bullets:
             return "the plan in short:\n" + "\n".join(f"- {one_line(bullet, LONG, symbols)}" for bullet in bullets)
         case WorkflowProgressFrame(workflow=workflow):
-            done = f"{workflow.agent_count} agents, {workflow.total_tool_calls} tool calls"
+            done = f"{counted(workflow.agent_count, 'agent')}, {counted(workflow.total_tool_calls, 'tool call')}"
             return f"workflow {one_line(workflow.name, LONG, symbols)}: {workflow.status.value}, {done}"
         case _:
             return None

@@ -7,7 +7,7 @@ from typing import Any
 from attrs import define, field
 
 from nerve.cli.chat_notes import note_of
-from nerve.cli.chat_text import Piece, Symbols, Tone, clean, one_line
+from nerve.cli.chat_text import Piece, Symbols, Tone, clean, counted, one_line
 from nerve.client import CaughtUp, Disconnected, LineEvent, LiveEvent, Unanswered, Unconfirmed
 from nerve.client.following import INTERACTION_NOT_FOUND
 from nerve.contract.generated.entities import Message, MessageRole, QueueEntry
@@ -229,14 +229,18 @@ class Renderer:
         call, pieces = self._call(frame.tool_use_id)
         pieces += self.close()
         if call.hidden:
-            pieces.append(Piece(f"  {self.symbols.output}{self.symbols.more}{_more(call.hidden)}\n", Tone.OUTPUT))
+            pieces.append(
+                Piece(f"  {self.symbols.output}{self.symbols.more}{counted(call.hidden, 'more line')}\n", Tone.OUTPUT)
+            )
         lines = clean(frame.result).strip("\n").splitlines()
         tone, mark = (Tone.BAD, self.symbols.bad) if frame.is_error else (Tone.GOOD, self.symbols.good)
         if len(lines) > 1 and (frame.is_error or not call.lines):
             shown, hidden = lines[:RESULT_LINES], len(lines) - RESULT_LINES
             pieces += [Piece(f"  {self.symbols.output}{line}\n", Tone.OUTPUT) for line in shown]
             if hidden > 0:
-                pieces.append(Piece(f"  {self.symbols.output}{self.symbols.more}{_more(hidden)}\n", Tone.OUTPUT))
+                pieces.append(
+                    Piece(f"  {self.symbols.output}{self.symbols.more}{counted(hidden, 'more line')}\n", Tone.OUTPUT)
+                )
             lines = []
         said = one_line(lines[0], SUMMARY, self.symbols) if len(lines) == 1 else "failed" if frame.is_error else "done"
         del self._calls[frame.tool_use_id]
@@ -337,7 +341,3 @@ def about(given: dict[str, Any], symbols: Symbols) -> str:
 
 def _written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _more(count: int) -> str:
-    return f"{count} more line" + ("s" if count > 1 else "")

@@ -114,3 +114,8 @@ def merged(pieces: Iterable[Piece]) -> Iterator[Piece]:
             held = Piece(held.text + piece.text, held.tone)
     if held is not None:
         yield held
+
+
+def counted(count: int, thing: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -209,12 +209,15 @@ async def test_a_message_alone_tells_what_goes_on_behind_it(mock_clock: MockCloc
         assert stage.code == 0
 
 
-async def test_a_workflow_tells_its_progress_where_it_is_news(mock_clock: MockClock) -> None:
+async def test_a_workflow_and_a_plan_tell_their_progress_where_it_is_news(mock_clock: MockClock) -> None:
     tree = {"name": "release", "status": "running", "phases": [], "agents": [], "totalTokens": 0, "agentCount": 2}
     shown = [{**tree, "totalToolCalls": calls} for calls in (1, 1, 2)]
     async with on_stage(mock_clock, Line([status(1)])) as stage:
         await stage.says(
             *(frame("workflow_progress", 2 + n, tool_use_id="t", workflow=one) for n, one in enumerate(shown))
         )
-        assert stage.screen.count("workflow release: running, 2 agents, 1 tool calls") == 1
+        assert stage.screen.count("workflow release: running, 2 agents, 1 tool call\n") == 1
         assert "workflow release: running, 2 agents, 2 tool calls" in stage.screen
+        await stage.says(*(frame("plan_update", n, content=plan) for n, plan in ((5, "one"), (6, "one\ntwo"))))
+        assert "the plan was written (1 line)\n" in stage.screen
+        assert "the plan was written (2 lines)\n" in stage.screen
