@@ -1,6 +1,6 @@
 """What does not grow with a home: a page of messages, the list of sessions, a search, each over HTTP.
 
-The yardsticks: stock Hypercorn-trio for the list, the same page of a short session for messages, the list for a search.
+The yardsticks: stock Hypercorn-trio for the list and a search, the same page of a short session for messages.
 """
 
 import statistics
@@ -40,9 +40,9 @@ def measure() -> list[Figure]:
     return [
         _figure(f"GET /api/sessions (50 of {SESSIONS:,}), against stock 'ok'", loads, "list", "stock", ">= 0.6x"),
         _figure(f"newest 100 of {LONGEST:,} messages, against those of {SHORTEST}", loads, "long", "short", ">= 0.8x"),
-        _figure(f"search: one of {SESSIONS:,} by its messages, against the list", loads, "rare", "list", ">= 0.1x"),
-        _figure(f"search: one of {SESSIONS:,} by its title, against the list", loads, "title", "list", ">= 0.1x"),
-        _figure(f"search: a word of all {messages:,} messages, against the list", loads, "common", "list", "none"),
+        _figure(f"search: one of {SESSIONS:,} by its messages, against stock 'ok'", loads, "rare", "stock", ">= 0.03x"),
+        _figure(f"search: one of {SESSIONS:,} by its title, against stock 'ok'", loads, "title", "stock", ">= 0.05x"),
+        _figure(f"search: a word of all {messages:,} messages, against stock 'ok'", loads, "common", "stock", "none"),
     ]
 
 
