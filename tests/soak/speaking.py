@@ -5,6 +5,7 @@ import random
 import trio
 from attrs import define, field
 
+from nerve.routes.chat import QUARANTINED
 from tests.soak.daemon import Daemon
 from tests.soak.plays import random_play
 from tests.soak.wire import Wire, WireEnded, open_wire
@@ -109,15 +110,18 @@ class Speaker:
             await trio.sleep(self.rng.uniform(0, LONGEST_PAUSE))
 
     async def _ask(self, message_id: str) -> bool:
-        """False once the server is gone."""
+        """False once the server is gone, or the session is set aside: the message then waits in its queue."""
         body = {"session_id": self.session_id, "message": self.sent[message_id], "client_msg_id": message_id}
         try:
             status, answer = await trio.to_thread.run_sync(self.daemon.post, "/api/chat", body)
         except OSError:
             return False
-        assert status == 200, f"{status}: {answer}"
+        set_aside = status == 502 and answer["detail"] == QUARANTINED
+        assert status == 200 or set_aside, f"{status}: {answer}"
         self.witness.acknowledged.add(message_id)
         self._stirred.set()
+        if set_aside:
+            return False
         if answer["response"]:  # a duplicate answers with nothing (decisions D3)
             self.answered[message_id] = answer["response"]
         return True
