@@ -249,6 +249,8 @@ def test_it_serves_over_tls_with_a_configured_certificate(instance: Instance) ->
     assert "gateway.ssl" in refused.stderr
 
 
+@pytest.mark.soak
+@only_whole
 def test_the_log_is_shown_and_followed(instance: Instance) -> None:
     assert "no log yet" in instance.nerve("logs").stderr
     instance.must("start", "--port", "0")
