@@ -1,36 +1,13 @@
-from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import trio
-from trio.testing import MockClock
 
-from nerve.store.inline import InlineDatabase, open_inline
-from tests.sessions.session_house import House, open_house
+from tests.own_clock import own_the_clock
+from tests.sessions.fixtures import database, house
 
-HERE = Path(__file__).parent
-
-
-def run_autojump(fn: Callable[[], Any], clock: object = None, **options: Any) -> Any:
-    return trio.run(fn, clock=MockClock(autojump_threshold=0), **options)
+__all__ = ["database", "house"]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Nothing here waits for real.  (pytest-trio only looks at clocks that a test function names itself.)"""
-    for item in items:
-        if item.get_closest_marker("trio") and item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.trio(run=run_autojump), append=False)
-
-
-@pytest.fixture
-def database() -> Iterator[InlineDatabase]:
-    with open_inline() as database:
-        yield database
-
-
-@pytest.fixture
-async def house(database: InlineDatabase, tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(database, tmp_path / "home") as house:
-        yield house
+    own_the_clock(items, Path(__file__).parent)
